@@ -302,11 +302,11 @@ def router_model_problems(router: RouterConfig, traffic: TrafficConfig) -> Itera
                 f"packets must have 1 flit with router.model=input_output_queued, not {traffic.longest_flits()}",
             )
     elif router.model == "packet":
-        if traffic.source != "bernoulli":
+        if traffic.source not in ("bernoulli", "program"):
             others = "input_output_queued" if traffic.source in ("interval", "rounds") else "the other models"
             yield Problem(
                 "traffic.source",
-                f"must be bernoulli with router.model=packet, not {traffic.source}, which is for {others}",
+                f"must be bernoulli or program with router.model=packet, not {traffic.source}, which is for {others}",
             )
         elif traffic.longest_flits() != 1:
             yield Problem(

@@ -398,5 +398,12 @@ class PacketConfig(Section):
     """Wraparound detours: through the middle of their orthant, or to the destination in its directions only."""
     outflank_distance: Annotated[int, Field(ge=1, le=64)] = 2
     """Δ of the outflank destinations."""
+    outflank_share: Annotated[float, Field(ge=0.001, le=1)] | None = None
+    """Δ as a share of the distance from source to destination, rounded, at least 1 (default: `outflank_distance`)."""
     eta: Annotated[float, Field(ge=0, le=1000)] | None = None
     """Weight η of the path's length in the profit; default 1 for `por`, 2 for `ofr`."""
+
+    def problems(self) -> Iterator[Problem]:
+        """Check that Δ is given in one way."""
+        if self.outflank_share is not None and "outflank_distance" in self.model_fields_set:
+            yield Problem("outflank_share", "cannot stand together with outflank_distance")

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable
 
 from hopforge.model.config.app import AppConfig
 from hopforge.model.config.class_keys import unread_class_keys
+from hopforge.model.config.packet_keys import unread_packet_keys
 from hopforge.model.config.root import Config
 from hopforge.model.config.routing_keys import unread_routing_keys
 from hopforge.model.config.topology import TABLE_KINDS
@@ -24,10 +25,14 @@ def _engines(config: Config) -> Sections:
     return _KEYS if config.router.route_computation == "lookup" else set()
 
 
+def _program(config: Config) -> Sections:
+    return {"workload"} if config.traffic.source == "program" else set()
+
+
 def _network(config: Config) -> Sections:
     if config.router.model == "packet":
-        return {"router", "routing", "packet", "traffic", "simulation", "failed"}
-    program = {"workload"} if config.traffic.source == "program" else set()
+        return {"router", "routing", "packet", "traffic", "simulation", "failed", *_program(config)}
+    program = _program(config)
     speeds = {"timing"} if config.topology.kind == "tiers" else set()
     sections = {"router", "traffic", "simulation", "failed", "degraded", *_routing(config), *_engines(config)}
     return sections | program | speeds
@@ -41,6 +46,8 @@ def _app(config: Config) -> Sections:
     }  # fmt: skip
     if config.app.engine == "packet":
         sections |= {"simulation", *_engines(config)}
+        if config.router.model == "packet":
+            sections |= {"packet"}
     return sections | (_KEYS if config.app.lookup == "cache" else set())
 
 
@@ -219,6 +226,7 @@ def unused_sections(config: Config, commands: Iterable[str]) -> list[str]:
         keys += unread_routing_keys(variants)
     if "traffic" in used:
         keys += unread_class_keys(variants, loads="simulation" in used)
+    keys += [key for key in unread_packet_keys(variants, commands) if key.split(".", 1)[0] in used and key not in keys]
     return [key for key in written if key not in used] + keys
 
 

@@ -1,7 +1,7 @@
 """The packet network with its queues at the receiving end of the links (``packet.queues: receiving``), jitted.
 
 A router knows the free slots at the other end of a link from the answers (credits) to what it has sent, so nothing is
-sent in vain. Queues belong to the link at whose end they stand; that of the source's link is VC 0 of port HOST_PORT.
+sent in vain. Queues belong to the link at whose end they stand; that of the source's link is VC 0 of port `host_port`.
 """
 
 
@@ -23,6 +23,7 @@ from hopforge.sim.packet.packets import (
     settle,
     stands_still,
 )
+from hopforge.sim.packet.program_hosts import wake_host
 from hopforge.sim.packet.records import (
     ABR,
     ADAPTIVE,
@@ -34,17 +35,18 @@ from hopforge.sim.packet.records import (
     ESCAPE_VIA,
     FREES,
     HOST_CREDITS,
-    HOST_PORT,
     NET_RECORD,
     OFFERS,
-    PORT_STRIDE,
     SINKS,
     STUCK,
     VC_STRIDE,
     VCS,
     Net,
     link_at,
+    link_of,
+    node_of,
     packet_at,
+    port_of,
     source_at,
 )
 from hopforge.sim.packet.way_kernel import escape_port, list_routes, ways_left
@@ -57,9 +59,9 @@ def _end(net: Net, q: int) -> int:
 
 
 @inlined
-def _from_source(q: int) -> bool:
+def _from_source(net: Net, q: int) -> bool:
     """Whether a queue is that of a source's link."""
-    return q // VC_STRIDE % PORT_STRIDE == HOST_PORT
+    return port_of(net, q) == net.host_port
 
 
 @inner
@@ -68,9 +70,12 @@ def take_credits(net: Net, now: int) -> None:
     while time_of(net, ANSWERS) == now:
         q = take(net, ANSWERS)
         int8s(net.held)[q] -= 1
-        activate(net, q // (PORT_STRIDE * VC_STRIDE))
+        activate(net, node_of(net, q))
     while time_of(net, HOST_CREDITS) == now:
-        int8s(net.held)[take(net, HOST_CREDITS)] -= 1
+        q = take(net, HOST_CREDITS)
+        int8s(net.held)[q] -= 1
+        if net.programs:
+            wake_host(net, node_of(net, q))
 
 
 @inlined
@@ -78,7 +83,7 @@ def _leave(net: Net, what: int, now: int) -> None:
     """Take a packet out of a queue from which it has been sent on whole, and tell the sender."""
     q = what & QUEUE_MASK
     settle(net, q, what >> QUEUE_BITS, True)
-    if _from_source(q):
+    if _from_source(net, q):
         append(net, HOST_CREDITS, now + net.host_cycles, q)
     else:
         append(net, ANSWERS, now + net.link_cycles, q)
@@ -117,11 +122,11 @@ def take_landings(net: Net, now: int) -> None:
 @inner
 def _way_on(net: Net, mask: int, node: int, to_via: bool, q: int, now: int) -> int:
     """Queue at the other end of a free link to which the packet in queue `q` may be sent; −1: none at present."""
-    least = net.inject_slots if _from_source(q) else 1
+    least = net.inject_slots if _from_source(net, q) else 1
     best, space, has_space = -1, 0, False
     for port in range(2 * net.dimensions):
         if (mask >> port) & 1:
-            link = node * PORT_STRIDE + port
+            link = link_of(net, node, port)
             free = net.queue_packets - int64(int8s(net.held)[link * VC_STRIDE + ADAPTIVE])
             has_space = has_space or free >= least
             if free >= least and free > space and link_at(net, link).free <= now:
@@ -129,12 +134,12 @@ def _way_on(net: Net, mask: int, node: int, to_via: bool, q: int, now: int) -> i
     if has_space:
         return best
     port = escape_port(mask)
-    link = node * PORT_STRIDE + port
+    link = link_of(net, node, port)
     vc = ESCAPE_VIA if to_via else ESCAPE
     need = net.enter_slots
-    if _from_source(q):
+    if _from_source(net, q):
         need = max(need, net.inject_slots)
-    elif q % VC_STRIDE == vc and q // VC_STRIDE % PORT_STRIDE == port:
+    elif q % VC_STRIDE == vc and port_of(net, q) == port:
         need = 1
     if link_at(net, link).free > now or net.queue_packets - int64(int8s(net.held)[link * VC_STRIDE + vc]) < need:
         return -1
@@ -181,7 +186,7 @@ def send_on(net: Net, node: int, q: int, p: int, now: int) -> bool:
     """Send the packet whose turn it is in queue `q`, if that is possible now."""
     packet = packet_at(net, p)
     t, goal, kind, directions = int64(packet.destination), int64(packet.goal), int64(packet.kind), packet.directions
-    if _from_source(q):
+    if _from_source(net, q):
         _list_once(net, node, packet.number // net.message_packets, t)
         goal, kind, directions = choose_goal(net, node, t, net.held)
     elif node == goal:
@@ -196,7 +201,7 @@ def send_on(net: Net, node: int, q: int, p: int, now: int) -> bool:
         _send_to_link(net, to, q, p, now)
     net.last_move = now
     packet.goal, packet.kind, packet.directions = goal, kind, directions
-    if _from_source(q):
+    if _from_source(net, q):
         note_choice(net, p, now)
     return True
 
@@ -207,9 +212,9 @@ def serve(net: Net, node: int, now: int) -> None:
     ports = 2 * net.dimensions + 1
     for j in range(ports):
         port = (now + j) % ports - 1
-        link = node * PORT_STRIDE + HOST_PORT
+        link = link_of(net, node, net.host_port)
         if port >= 0:
-            link = int64(int32s(net.into)[node * PORT_STRIDE + port])
+            link = int64(int32s(net.into)[link_of(net, node, port)])
             if link < 0:
                 continue
         for vc in range(VCS - 1, -1, -1):
@@ -228,7 +233,7 @@ def feed(net: Net, now: int) -> None:
     for node in range(net.nodes):
         source = source_at(net, node)
         message = int64(source.message)
-        q = (node * PORT_STRIDE + HOST_PORT) * VC_STRIDE
+        q = (link_of(net, node, net.host_port)) * VC_STRIDE
         if message >= net.messages or int8s(net.held)[q] >= net.queue_packets:
             continue
         if int64s(net.birth)[node * net.messages + message] > now:
@@ -237,11 +242,25 @@ def feed(net: Net, now: int) -> None:
         t = int64s(net.destination)[node * net.messages + message]
         p = new_packet(net, node, message, source.accepted, t)
         packet_at(net, p).queue = q
+        net.last_move = now  # it has been quiet since the last message, not stuck
         append(net, OFFERS, done, packet_and_queue(p, q))
         source.accepted += 1
         if source.accepted == net.message_packets:
             source.message += 1
             source.accepted = 0
+
+
+@inlined
+def route(net: Net, now: int) -> None:
+    """Do what the routers do in a cycle."""
+    net.active_nodes = 0
+    take_credits(net, now)
+    take_departures(net, now)
+    take_landings(net, now)
+    for k in range(net.active_nodes):
+        node = int64s(net.active_node)[k]
+        int8s(net.active)[node] = 0
+        serve(net, node, now)
 
 
 @entry(int64(int64, NET_RECORD))
@@ -255,14 +274,7 @@ def run(until: int, net: Net) -> int:
             return DONE
         if stands_still(net, now):
             return STUCK
-        net.active_nodes = 0
-        take_credits(net, now)
-        take_departures(net, now)
-        take_landings(net, now)
-        for k in range(net.active_nodes):
-            node = int64s(net.active_node)[k]
-            int8s(net.active)[node] = 0
-            serve(net, node, now)
+        route(net, now)
         if now == net.next_feed:
             feed(net, now)
     return EMPTY

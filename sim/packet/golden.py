@@ -7,7 +7,7 @@ from collections import defaultdict
 from dataclasses import dataclass, field
 from fractions import Fraction
 
-from hopforge.sim.packet.intermediate import Detour, Grid, Place, detours, profit
+from hopforge.sim.packet.intermediate import Detour, Grid, Place, detours, outflank_delta, profit
 from hopforge.sim.packet.settings import Settings
 
 
@@ -140,7 +140,9 @@ class GoldenNetwork:
         if self.set.algorithm == "abr" or node == t:
             return None
         best, highest = None, self._profit(node, t, t, self.grid.distance(node, t))
-        outflank, delta, wraparound = self.set.algorithm == "ofr", self.set.outflank_distance, self.set.wraparound
+        outflank, wraparound = self.set.algorithm == "ofr", self.set.wraparound
+        share = Fraction(*self.set.outflank_share)
+        delta = outflank_delta(self.grid.distance(node, t), self.set.outflank_distance, share)
         for one in detours(self.grid, node, t, outflank=outflank, delta=delta, wraparound=wraparound):
             worth = self._profit(node, t, one.place, one.hops, one)
             if worth > highest:

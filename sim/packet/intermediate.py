@@ -5,7 +5,7 @@ Plain functions of coordinates: what the golden network uses, and what the kerne
 
 from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
-from itertools import product
+from itertools import combinations, product
 from typing import NamedTuple
 
 Place = tuple[int, ...]
@@ -18,6 +18,34 @@ TURNS: Mapping[tuple[int, int], tuple[Place, ...]] = {
     (3, 1): ((0, -1, 1), (0, 1, -1), (1, 0, 0), (-1, 0, 0)),
     (3, 2): ((1, 0, 1), (-1, 0, 0), (0, 1, -1), (0, -1, 0)),
 }
+
+
+def turns_of(dimensions: int, equal: int) -> tuple[Place, ...]:
+    """λ of the outflank destinations, the coordinates in which s and t are equal first.
+
+    Up to three dimensions those of `TURNS`. Beyond, they go on in the same way: among the coordinates that differ every
+    ordered pair has one −1 and one +1; of each coordinate that is equal there is +1 and −1. Where only one coordinate
+    differs it needs the equal ones: +1 with the first of them, −1 with the second.
+    """
+    if dimensions <= 3:
+        return TURNS.get((dimensions, equal), ())
+    differing = range(equal, dimensions)
+    if not differing:
+        return ()
+
+    def place(turns: Mapping[int, int]) -> Place:
+        return tuple(turns.get(i, 0) for i in range(dimensions))
+
+    found = [place({i: sign, j: -sign}) for i, j in combinations(differing, 2) for sign in (-1, 1)]
+    for i in range(equal):
+        last = {equal: 1 - 2 * i} if len(differing) == 1 and i < 2 else {}
+        found += [place({i: 1, **last}), place({i: -1})]
+    return tuple(found)
+
+
+def outflank_delta(distance: int, delta: int, share: Fraction) -> int:
+    """Δ of a pair of nodes: `delta`, or, if `share` is not 0, that share of its distance, rounded, at least 1."""
+    return max(1, int(share * distance + Fraction(1, 2))) if share else delta
 
 
 class Grid(NamedTuple):
@@ -66,14 +94,14 @@ class Grid(NamedTuple):
 
 
 def outflank_destinations(grid: Grid, s: Place, t: Place, delta: int) -> Iterator[Place]:
-    """Destinations beside the minimal orthant, at most 6; on a mesh those that lie in it.
+    """Destinations beside the minimal orthant; on a mesh those that lie in it.
 
     Seed 003, section 3.1.2, with the sets of its example 2. Where λ = 0 the midpoint is on the minimal path, of an odd
     length the one nearer to `s`.
     """
     equal = [i for i in range(len(s)) if s[i] == t[i]]
     order = equal + [i for i in range(len(s)) if s[i] != t[i]]
-    for turns in TURNS.get((len(s), len(equal)), ()):
+    for turns in turns_of(len(s), len(equal)):
         place = [0] * len(s)
         for i, turn in zip(order, turns, strict=True):
             distance, ways = grid.ways(i, s[i], t[i])

@@ -31,6 +31,7 @@ from hopforge.sim.packet.packets import (
     settle,
     stands_still,
 )
+from hopforge.sim.packet.program_hosts import packet_left, put_back, target_of
 from hopforge.sim.packet.records import (
     ADAPTIVE,
     ANSWERS,
@@ -40,18 +41,20 @@ from hopforge.sim.packet.records import (
     ESCAPE,
     ESCAPE_VIA,
     FREES,
+    HOST_CREDITS,
     LINK,
     NET_RECORD,
     OFFERS,
     PACKET,
-    PORT_STRIDE,
     STUCK,
     VC_STRIDE,
     VCS,
     Net,
     event_at,
     link_at,
+    link_of,
     packet_at,
+    port_of,
     ring_at,
     source_at,
 )
@@ -104,13 +107,14 @@ def gather_arrivals(net: Net, now: int) -> None:
     while time_of(net, ARRIVALS) == now:
         what = take(net, ARRIVALS)
         prefetch(net.packet + (what >> QUEUE_BITS) * _PACKET_BYTES)
-        link = (what & QUEUE_MASK) // VC_STRIDE
-        node = int64(int32s(net.peer)[link])
-        int64s(net.arrived)[node * ports + link % PORT_STRIDE + 1] = what
+        q = what & QUEUE_MASK
+        node = int64(int32s(net.peer)[q // VC_STRIDE])
+        int64s(net.arrived)[node * ports + port_of(net, q) + 1] = what
         activate(net, node)
     while time_of(net, OFFERS) == now:
-        node = take(net, OFFERS)
-        int64s(net.arrived)[node * ports] = node
+        what = take(net, OFFERS)  # the node, and behind it the message of a program
+        node = what & QUEUE_MASK
+        int64s(net.arrived)[node * ports] = what
         activate(net, node)
 
 
@@ -123,7 +127,7 @@ def _find_queue(net: Net, mask: int, node: int, to_via: bool, comes_from: int) -
     best, space = _NO_ROOM, 0
     for port in range(2 * net.dimensions):
         if (mask >> port) & 1:
-            q = (node * PORT_STRIDE + port) * VC_STRIDE + ADAPTIVE
+            q = link_of(net, node, port) * VC_STRIDE + ADAPTIVE
             free = net.queue_packets - int8s(net.queue_count)[q]
             if free > space:
                 best, space = q, free
@@ -131,11 +135,11 @@ def _find_queue(net: Net, mask: int, node: int, to_via: bool, comes_from: int) -
         return best
     port = escape_port(mask)
     vc = ESCAPE_VIA if to_via else ESCAPE
-    q = (node * PORT_STRIDE + port) * VC_STRIDE + vc
+    q = link_of(net, node, port) * VC_STRIDE + vc
     need = net.enter_slots
     if comes_from == _SOURCE:
         need = max(need, net.inject_slots)
-    elif comes_from % VC_STRIDE == vc and comes_from // VC_STRIDE % PORT_STRIDE == port:
+    elif comes_from % VC_STRIDE == vc and port_of(net, comes_from) == port:
         need = 1
     return q if net.queue_packets - int8s(net.queue_count)[q] >= need else _NO_ROOM
 
@@ -169,22 +173,45 @@ def take_offer(net: Net, node: int, now: int) -> None:
     source = source_at(net, node)
     message = int64(source.message)
     t = int64s(net.destination)[node * net.messages + message]
-    goal, kind, directions = choose_goal(net, node, t, net.queue_count)
-    room = _find_room(net, node, goal, directions, goal != t, _SOURCE, now)
     source.may_offer = now + net.host_cycles if net.feed_waits else now
-    if room == _NO_ROOM:
+    if not _inject(net, node, message, source.accepted, t, now):
         source.offered -= 1
-        net.refused += 1
         return
-    p = new_packet(net, node, message, source.accepted, t)
-    packet = packet_at(net, p)
-    packet.goal, packet.kind, packet.directions = goal, kind, directions
-    note_choice(net, p, now)
     source.accepted += 1
     if source.accepted == net.message_packets:
         source.message += 1
         source.offered = source.accepted = 0
+
+
+@inner
+def take_offer_of_message(net: Net, node: int, m: int, now: int) -> None:
+    """Take the packet of message `m` that the host of a node offers, or send it back."""
+    source, t = source_at(net, node), target_of(net, m)
+    if source.listed != t:
+        source.listed = t
+        list_routes(net, node, t)
+    if net.feed_waits:
+        append(net, HOST_CREDITS, now + net.host_cycles, node)
+    if _inject(net, node, m, 0, t, now):
+        packet_left(net, m)
+    else:
+        put_back(net, node, m)
+
+
+@inlined
+def _inject(net: Net, node: int, message: int, number: int, t: int, now: int) -> bool:
+    """Take the packet `number` of a message for `t` that a node offers, if there is room for it."""
+    goal, kind, directions = choose_goal(net, node, t, net.queue_count)
+    room = _find_room(net, node, goal, directions, goal != t, _SOURCE, now)
+    if room == _NO_ROOM:
+        net.refused += 1
+        return False
+    p = new_packet(net, node, message, number, t)
+    packet = packet_at(net, p)
+    packet.goal, packet.kind, packet.directions = goal, kind, directions
+    note_choice(net, p, now)
     place_packet(net, node, p, room, now)
+    return True
 
 
 @inner
@@ -213,7 +240,9 @@ def take_all(net: Net, node: int, now: int) -> None:
         what = int64s(net.arrived)[node * ports + port]
         if what >= 0:
             int64s(net.arrived)[node * ports + port] = -1
-            if port == 0:
+            if port == 0 and net.programs:
+                take_offer_of_message(net, node, what >> QUEUE_BITS, now)
+            elif port == 0:
                 take_offer(net, node, now)
             else:
                 take_arrival(net, node, what >> QUEUE_BITS, what & QUEUE_MASK, now)
@@ -259,6 +288,22 @@ def feed(net: Net, now: int) -> None:
         append(net, OFFERS, now + net.host_send_cycles + net.host_cycles, node)
 
 
+@inlined
+def route(net: Net, now: int) -> None:
+    """Do what the routers do in a cycle."""
+    net.active_nodes = net.ready_links = 0
+    take_answers(net, now)
+    gather_arrivals(net, now)
+    for k in range(net.active_nodes):
+        node = int64s(net.active_node)[k]
+        int8s(net.active)[node] = 0
+        take_all(net, node, now)
+    while time_of(net, FREES) == now:
+        _make_ready(net, take(net, FREES))
+    for k in range(net.ready_links):
+        send(net, int64s(net.ready_link)[k], now)
+
+
 @entry(int64(int64, NET_RECORD))
 def run(until: int, net: Net) -> int:
     """Go on until cycle `until` or until everything is delivered.
@@ -283,17 +328,7 @@ def run(until: int, net: Net) -> int:
             return DONE
         if stands_still(net, now):
             return STUCK
-        net.active_nodes = net.ready_links = 0
-        take_answers(net, now)
-        gather_arrivals(net, now)
-        for k in range(net.active_nodes):
-            node = int64s(net.active_node)[k]
-            int8s(net.active)[node] = 0
-            take_all(net, node, now)
-        while time_of(net, FREES) == now:
-            _make_ready(net, take(net, FREES))
-        for k in range(net.ready_links):
-            send(net, int64s(net.ready_link)[k], now)
+        route(net, now)
         if now == net.next_feed:
             feed(net, now)
     return EMPTY

@@ -9,7 +9,7 @@ from numba import int64, types
 from numpy.typing import NDArray
 
 from hopforge.model.config import Config
-from hopforge.model.kernel.compile import entry
+from hopforge.model.kernel.compile import Entry, entry
 from hopforge.model.kernel.memory import int32s
 from hopforge.model.kernel.rng import seed_streams
 from hopforge.model.network.core.records import NET, NET_RECORD, PATTERN_SIGNATURE
@@ -23,15 +23,99 @@ from hopforge.sim.packet.escape import check_escape
 from hopforge.sim.packet.events import QUEUE_BITS
 from hopforge.sim.packet.intermediate import Grid
 from hopforge.sim.packet.kernel import run as run_kernel
-from hopforge.sim.packet.settings import PacketError, packet_settings, unit_period_ns
-from hopforge.sim.packet.state import PacketState
+from hopforge.sim.packet.settings import PacketError, Settings, packet_settings, unit_period_ns
+from hopforge.sim.packet.state import HostProgram, PacketState, Sources
 from hopforge.sim.traffic import TrafficPlan, prepare_traffic
 
 #: messages by which a node can be ahead of the others in a pattern by message, with ``packet.phase: random``
 _MOST_AHEAD = 1024
 
 
-class PacketNetwork:
+class RouterNetwork:
+    """Routers and links of a packet network; what its sources send is a matter of its kinds.
+
+    Parameters
+    ----------
+    config : Config
+        With ``router.model: packet``.
+    seed : int
+        Of all that is drawn.
+    settings : Settings
+        Of the configuration.
+    check : bool
+        Prove the escape network free of deadlock first.
+
+    Raises
+    ------
+    PacketError, DeadlockError
+        Settings that do not fit, or that can deadlock.
+    """
+
+    def __init__(self, config: Config, seed: int, settings: Settings, *, check: bool) -> None:
+        self.config, self.seed, self.settings = config, seed, settings
+        refuse_failed(config.failed, "router.model: packet")
+        self.topology: Topology = build(config.topology, config.address)
+        self.grid = Grid(
+            tuple(int(k) for k in self.topology.params["radices"]),
+            self.topology.kind == "torus",
+            config.packet.ties == "both",
+        )
+        if check and config.routing.check:
+            check_escape(self.grid, self.settings)
+
+    def _begin(self, sources: Sources | HostProgram, *, log: bool = False) -> None:
+        """Make the state."""
+        self.state = PacketState(self.settings, self.grid, self.topology, sources, log=log)
+        self.counters, self.histogram = self.state.counters, self.state["histogram"]
+
+    def channel_packets(self) -> NDArray[np.int64]:
+        """Packets that each channel between routers has sent, refused ones too, in the order of `Topology.channels`."""
+        channels = self.topology.channels()
+        sent = self.state["link"]["sent"].reshape(self.topology.routers, -1)
+        return np.asarray(sent[channels.src_router, channels.src_port - 1])  # port 0 is the host's
+
+    @property
+    def cycle(self) -> int:
+        """Present cycle."""
+        return int(self.counters["now"])
+
+    def _run(self, kernels: tuple[Entry, Entry], until: int) -> int:
+        """Run the kernel for queues before the links, or that for queues behind them, until cycle `until`.
+
+        Raises
+        ------
+        DeadlockError
+            A standstill.
+        """
+        code = int(kernels[self.settings.queues == "receiving"](until, self.state.record))
+        if code == r.STUCK:
+            inside = int(self.counters["injected"] - self.counters["delivered"])
+            last = int(self.counters["last_move"])
+            raise DeadlockError(
+                f"deadlock at cycle {self.cycle}: {inside} packets are inside and no router has taken one since cycle "
+                f"{last}"
+            )
+        return code
+
+    def check_conservation(self) -> None:
+        """Find every packet that was taken and not delivered in its queue (our own mistake otherwise)."""
+        inside = int(self.counters["injected"] - self.counters["delivered"])
+        counted = len(self.live_packets())
+        if counted != inside:
+            raise AssertionError(f"{inside} packets should be inside, {counted} are there")
+
+    def live_packets(self) -> set[int]:
+        """Numbers of the packet records that stand in their present queue, or, with credits, are on a link."""
+        counts, places, stands_in = self.state["queue_count"], self.state["queue_packet"], self.state["packet"]["queue"]
+        standing = [(q, packet) for q in np.flatnonzero(counts) for packet in places[q, : counts[q]].tolist()]
+        if self.settings.queues == "sending":
+            return {packet for q, packet in standing if stands_in[packet] == q}
+        coming = np.concatenate([self.state.pending(kind) for kind in (r.ARRIVALS, r.OFFERS)]) >> QUEUE_BITS
+        found = {packet for _, packet in standing} | set(coming.tolist())
+        return {packet for packet in found if stands_in[packet] >= 0}
+
+
+class PacketNetwork(RouterNetwork):
     """A packet network at one load and seed.
 
     Parameters
@@ -67,19 +151,11 @@ class PacketNetwork:
     ) -> None:
         if load <= 0:
             raise PacketError(f"the load must be above 0, not {load}")
-        self.config, self.load, self.seed = config, load, seed
-        self.settings = packet_settings(config)
+        settings = packet_settings(config)
         if messages is not None:
-            self.settings = dataclasses.replace(self.settings, messages=messages)
-        refuse_failed(config.failed, "router.model: packet")
-        self.topology: Topology = build(config.topology, config.address)
-        self.grid = Grid(
-            tuple(int(k) for k in self.topology.params["radices"]),
-            self.topology.kind == "torus",
-            config.packet.ties == "both",
-        )
-        if check and config.routing.check:
-            check_escape(self.grid, self.settings)
+            settings = dataclasses.replace(settings, messages=messages)
+        super().__init__(config, seed, settings, check=check)
+        self.load = load
         self.period_cycles = self.settings.message_packets * unit_period_ns(config) / self.settings.cycle_ns / load
         traffic = config.traffic
         pattern = str(traffic.file) if traffic.file is not None else traffic.pattern
@@ -88,11 +164,9 @@ class PacketNetwork:
         if config.packet.phase == "random":
             ahead = np.random.default_rng((seed, 5)).integers(0, _MOST_AHEAD, self.topology.hosts)
         self.destinations = draw_destinations(plan, ahead, self.settings.messages, seed)
-        births = self._births(config.packet.process, plan)
-        self.state = PacketState(self.settings, self.grid, self.topology, self.destinations, births, log=log)
-        self.counters = self.state.counters
+        self._begin(Sources(self.destinations, self._births(config.packet.process, plan)), log=log)
         self.births, self.log = self.state["birth"], self.state["log"]
-        self.histogram, self.message_sums = self.state["histogram"], self.state["message_sum"]
+        self.message_sums = self.state["message_sum"]
 
     def _births(self, process: str, plan: TrafficPlan) -> NDArray[np.int64]:
         """Cycles of creation: int64[node, message]."""
@@ -105,17 +179,6 @@ class PacketNetwork:
         gaps = np.random.default_rng((self.seed, 4)).exponential(self.period_cycles, (nodes, messages))
         return np.ceil(np.cumsum(gaps, axis=1)).astype(np.int64)
 
-    def channel_packets(self) -> NDArray[np.int64]:
-        """Packets that each channel between routers has sent, refused ones too, in the order of `Topology.channels`."""
-        channels = self.topology.channels()
-        sent = self.state["link"]["sent"].reshape(self.topology.routers, r.PORT_STRIDE)
-        return np.asarray(sent[channels.src_router, channels.src_port - 1])  # port 0 is the host's
-
-    @property
-    def cycle(self) -> int:
-        """Present cycle."""
-        return int(self.counters["now"])
-
     def advance(self, until: int) -> bool:
         """Go on until cycle `until`; returns whether everything has been delivered.
 
@@ -124,16 +187,7 @@ class PacketNetwork:
         DeadlockError
             A standstill.
         """
-        run = run_with_credits if self.settings.queues == "receiving" else run_kernel
-        code = run(until, self.state.record)
-        if code == r.STUCK:
-            inside = int(self.counters["injected"] - self.counters["delivered"])
-            last = int(self.counters["last_move"])
-            raise DeadlockError(
-                f"deadlock at cycle {self.cycle}: {inside} packets are inside and no router has taken one since cycle "
-                f"{last}"
-            )
-        return bool(code == r.EMPTY)
+        return self._run((run_kernel, run_with_credits), until) == r.EMPTY
 
     def set_load(self, load: float) -> None:
         """Offer another load from the present cycle on: the messages that have not been created yet move in time."""
@@ -141,23 +195,6 @@ class PacketNetwork:
         later = self.births > self.cycle
         self.births[later] = self.cycle + np.ceil((self.births[later] - self.cycle) * stretch).astype(np.int64)
         self.load, self.period_cycles = load, self.period_cycles * stretch
-
-    def check_conservation(self) -> None:
-        """Find every packet that was taken and not delivered in its queue (our own mistake otherwise)."""
-        inside = int(self.counters["injected"] - self.counters["delivered"])
-        counted = len(self.live_packets())
-        if counted != inside:
-            raise AssertionError(f"{inside} packets should be inside, {counted} are there")
-
-    def live_packets(self) -> set[int]:
-        """Numbers of the packet records that stand in their present queue, or, with credits, are on a link."""
-        counts, places, stands_in = self.state["queue_count"], self.state["queue_packet"], self.state["packet"]["queue"]
-        standing = [(q, packet) for q in np.flatnonzero(counts) for packet in places[q, : counts[q]].tolist()]
-        if self.settings.queues == "sending":
-            return {packet for q, packet in standing if stands_in[packet] == q}
-        coming = np.concatenate([self.state.pending(kind) for kind in (r.ARRIVALS, r.OFFERS)]) >> QUEUE_BITS
-        found = {packet for _, packet in standing} | set(coming.tolist())
-        return {packet for packet in found if stands_in[packet] >= 0}
 
 
 @entry(

@@ -7,7 +7,9 @@ from numba import int64, uint64
 from hopforge.model.kernel.compile import inlined, inner
 from hopforge.model.kernel.histogram import histogram_bin
 from hopforge.model.kernel.memory import int8s, int32s, int64s, words
+from hopforge.model.network.core.records import message_at
 from hopforge.sim.packet.events import time_of
+from hopforge.sim.packet.program_hosts import expect_message
 from hopforge.sim.packet.records import (
     ABR,
     ANSWERS,
@@ -135,22 +137,33 @@ def settle(net: Net, q: int, p: int, accepted: bool) -> None:
     words(net.queue_sent)[q] = (sent & low) | ((sent >> one) & ~low)
 
 
-@inner
-def record_delivery(net: Net, p: int, end: int) -> None:
-    """Note that a packet is at its sink at cycle `end`."""
-    packet = packet_at(net, p)
-    message = int64(packet.number) // net.message_packets
-    lifetime = end - int64s(net.birth)[packet.source * net.messages + message]
+@inlined
+def _count_lifetime(net: Net, packet: Any, born: int, end: int) -> int:
+    """Count a packet that was born in cycle `born` and is at its sink at cycle `end`; returns its lifetime."""
+    lifetime = end - born
     net.delivered += 1
     net.lifetime_sum += lifetime
     net.lifetime_max = max(net.lifetime_max, lifetime)
     net.hops_sum += packet.hops
     net.finish = max(net.finish, end)
     int64s(net.histogram)[histogram_bin(lifetime // BIN_CYCLES)] += 1
+    packet.queue = -1
+    return lifetime
+
+
+@inner
+def record_delivery(net: Net, p: int, end: int) -> None:
+    """Note that a packet is at its sink at cycle `end`."""
+    packet = packet_at(net, p)
+    if net.programs:
+        _count_lifetime(net, packet, message_at(net, packet.number).queued, end)
+        expect_message(net, packet.number, end)
+        return
+    message = int64(packet.number) // net.message_packets
+    lifetime = _count_lifetime(net, packet, int64s(net.birth)[packet.source * net.messages + message], end)
     sums = message_sum_at(net, message)
     sums.lifetime += lifetime
     sums.packets += 1
-    packet.queue = -1
     if net.logs:
         log = log_at(net, packet.source, packet.number)
         log.delivered, log.hops = end, packet.hops

@@ -19,8 +19,12 @@ def series_network(config: Config, load: float, seed: int) -> PacketNetwork:
     Raises
     ------
     PacketError
-        ``simulation.series_routers``: nothing is learned here.
+        ``simulation.series_routers``: nothing is learned here; a program, which has no load.
     """
+    if config.traffic.source == "program":
+        raise PacketError(
+            "traffic.source: with router.model packet a program runs once, from begin to end (hopforge net or app)"
+        )
     if config.simulation.series_routers:
         raise PacketError("simulation.series_routers is for other router models than packet")
     messages, limits = config.packet.messages, config.simulation
@@ -37,4 +41,10 @@ def series_network(config: Config, load: float, seed: int) -> PacketNetwork:
 
 def prepare_jobs(jobs: Sequence[Job]) -> None:
     """Make the first run of every variant of a sweep ready: mistakes, and the proof of deadlock freedom."""
-    try_variants(jobs, lambda job: PacketNetwork(job.config, job.load, job.seed))
+    try_variants(jobs, _first)
+
+
+def _first(job: Job) -> PacketNetwork:
+    if job.config.traffic.source == "program":
+        raise PacketError("traffic.source: a program has no load; hopforge net runs it once, from begin to end")
+    return PacketNetwork(job.config, job.load, job.seed)

@@ -1,7 +1,7 @@
 """Layout of the packet network's state: settings, counters, and one record per packet, link, source and event.
 
 The kernels get one record, `NET`: settings, counters and the addresses of the arrays (as `model.network.core.records`).
-A link is node · PORT_STRIDE + port, with port 2i = (dimension i, +) and 2i + 1 = (dimension i, −); a queue is link ·
+A link is node · 2^port_bits + port, with port 2i = (dimension i, +) and 2i + 1 = (dimension i, −); a queue is link ·
 VC_STRIDE + VC.
 """
 
@@ -13,29 +13,26 @@ import numpy as np
 from hopforge.model.kernel.compile import inlined
 from hopforge.model.kernel.constant_record import constant_record
 from hopforge.model.kernel.memory import int32s, record_reader
+from hopforge.model.network.core.records import HOST, MESSAGE, RANK
 
 #: virtual channels of a link: shared adaptive one, escape to the intermediate destination, escape to the destination
 ADAPTIVE, ESCAPE_VIA, ESCAPE = range(3)
 VCS = 3
-#: most links of a node (of three dimensions: six), and most VCs of a link: powers of two, for short arithmetic
-PORT_STRIDE, VC_STRIDE = 8, 4
-#: port of the source's link, where queues stand at the receiving end
-HOST_PORT = 6
+#: most VCs of a link: a power of two, for short arithmetic
+VC_BITS = 2
+VC_STRIDE = 1 << VC_BITS
 
 ABR, POR, OFR = range(3)
 
 #: how a packet goes
 MINIMAL, OUTFLANK, WRAPAROUND = range(3)
 
-#: most intermediate destinations of a packet in three dimensions: 6 outflank, 7 wraparound
-MOST_VIA = 13
-
 #: kinds of events
-ARRIVALS, ANSWERS, FREES, OFFERS, SINKS, HOST_CREDITS = range(6)
-EVENT_KINDS = 6
+ARRIVALS, ANSWERS, FREES, OFFERS, SINKS, HOST_CREDITS, HOST_FREES = range(7)
+EVENT_KINDS = 7
 
-#: why the kernel came back
-DONE, EMPTY, STUCK = range(3)
+#: why the kernel came back; WAITING: ranks of a program wait and nothing is under way
+DONE, EMPTY, STUCK, WAITING = range(4)
 
 #: cycles of a bin of lifetimes (`model.kernel.histogram`)
 BIN_CYCLES = 16
@@ -120,6 +117,10 @@ _SETTINGS = [
     ("nodes", "i8"),
     ("dimensions", "i8"),
     ("longest", "i8"),  # nodes of the longest dimension
+    ("port_bits", "i8"),  # of a node's links: 3 up to three dimensions, 4 up to seven
+    ("host_port", "i8"),  # port of the source's link, where queues stand at the receiving end: the last but one
+    ("most_via", "i8"),  # most intermediate destinations of a packet: in three dimensions 6 outflank, 7 wraparound
+    ("turn_rows", "i8"),  # of `turn`
     ("queue_packets", "i8"),  # places of a queue
     ("send_cycles", "i8"),  # of a packet on an external link
     ("link_cycles", "i8"),  # latency of an external link
@@ -136,12 +137,17 @@ _SETTINGS = [
     ("keeps_directions", "i8"),  # wraparound detours keep the directions of their orthant, instead of its middle
     ("algorithm", "i8"),  # ABR, POR, OFR
     ("distance", "i8"),  # Δ
+    ("share", "i8"),  # ... instead, as a share of the distance: numerator; 0: no share
+    ("share_parts", "i8"),  # denominator
     ("eta", "i8"),  # numerator
     ("eta_parts", "i8"),  # denominator
     ("message_packets", "i8"),
     ("messages", "i8"),
     ("standstill_cycles", "i8"),  # without a packet taken, with packets inside
     ("logs", "i8"),  # the life of every packet is noted
+    ("programs", "i8"),  # the sources are hosts with ranks of a program
+    ("interleaved", "i8"),  # ... a host sends packets of its messages in turn
+    ("message_bits", "i8"),  # ... of an entry of `coming_message` that are taken by the message
 ]
 
 COUNTERS = [
@@ -159,12 +165,20 @@ COUNTERS = [
     ("refused", "i8"),  # packets that a router sent back
     ("sent", "i8"),  # transmissions on external links
     ("finish", "i8"),  # cycle of the last delivery
+    # of a program, by the names of model.network.core.records
+    ("timers", "i8"),
+    ("ranks_running", "i8"),
+    ("messages_queued", "i8"),
+    ("messages_arrived", "i8"),
+    ("coming", "i8"),  # messages whose last packet is on its way from its router to the sink
 ]
 
 #: lengths of lists that hold what happens in one cycle
 _PRESENT = [
     ("active_nodes", "i8"),
     ("ready_links", "i8"),
+    ("due_hosts", "i8"),
+    ("departures", "i8"),
 ]
 
 #: arrays: name, element type (dtypes above, or a scalar), meaning
@@ -174,7 +188,7 @@ ARRAYS: dict[str, np.dtype[Any]] = {
     "coordinate": np.dtype("int32"),  # int32[nodes, dimensions]
     "peer": np.dtype("int32"),  # int32[links]: node at the other end
     "into": np.dtype("int32"),  # int32[links]: link by which packets come that were sent to a port; −1: none
-    "turn": np.dtype("int64"),  # int64[2, 4, 6, 3]: λ by dimensions − 2, equal coordinates, number; 2 ends a list
+    "turn": np.dtype("int64"),  # int64[dimensions, turn_rows, dimensions]: λ by equal coordinates; 2 ends a list
     "destination": np.dtype("int64"),  # int64[nodes, messages]
     "birth": np.dtype("int64"),  # int64[nodes, messages]: cycle of creation
     "queue_packet": np.dtype("int32"),  # int32[queues, queue_packets]: in order of entry
@@ -187,7 +201,7 @@ ARRAYS: dict[str, np.dtype[Any]] = {
     "free_packet": np.dtype("int32"),  # int32[pool]: stack; the record last used is still in the processor's cache
     "source": SOURCE,  # SOURCE[nodes]
     "routes": ROUTES,  # ROUTES[nodes]
-    "via": VIA,  # VIA[nodes, MOST_VIA]
+    "via": VIA,  # VIA[nodes, most_via]
     "ring": RING,  # RING[EVENT_KINDS]
     "log": LOG,  # LOG[packets of all messages, or 0]
     "histogram": np.dtype("int64"),  # int64[bins]: lifetimes
@@ -198,6 +212,19 @@ ARRAYS: dict[str, np.dtype[Any]] = {
     "ready_link": np.dtype("int64"),  # int64[8 · links]: links that may be able to send in this cycle
     "used": np.dtype("int64"),  # int64[ports]: used slots of the links of one node
     "place": np.dtype("int64"),  # int64[dimensions]: coordinates of one intermediate destination
+    # of a program, by the names of model.network.core.records
+    "rank": RANK,  # RANK[ranks]
+    "message": MESSAGE,  # MESSAGE[messages]
+    "program_kind": np.dtype("uint8"),  # uint8[operations]
+    "program_operand": np.dtype("int64"),  # int64[operations]
+    "timer": np.dtype("int64"),  # int64[ranks]: heap
+    "host": HOST,  # HOST[nodes]: of it the queue of messages
+    "host_wake": np.dtype("int64"),  # int64[nodes]: cycle in which a message last came into the empty queue of a host
+    "coming_message": np.dtype("int64"),  # int64[...]: heap of time << 31 | message
+    "untaken": np.dtype("int32"),  # int32[messages]: packets that have not left the host for good
+    "due_host": np.dtype("int64"),  # int64[nodes]: hosts that may be able to send in this cycle
+    "due": np.dtype("uint8"),  # uint8[nodes]: whether it is in that list
+    "departure": np.dtype("int64"),  # int64[2 · nodes]: messages that left their hosts in this cycle
 }
 
 Net = Any  # what kernels call the record below
@@ -267,7 +294,25 @@ def source_at(net: Net, node: int) -> Any:
 @inlined
 def via_at(net: Net, node: int, number: int) -> Any:
     """Intermediate destination `number` of the present message of a node."""
-    return _read_via(net.via, node * MOST_VIA + number)
+    return _read_via(net.via, node * net.most_via + number)
+
+
+@inlined
+def link_of(net: Net, node: int, port: int) -> int:
+    """Return the number of the link of a node at a port."""
+    return (node << net.port_bits) + port
+
+
+@inlined
+def node_of(net: Net, q: int) -> int:
+    """Node to whose link a queue belongs."""
+    return q >> (net.port_bits + VC_BITS)
+
+
+@inlined
+def port_of(net: Net, q: int) -> int:
+    """Port of the link to which a queue belongs."""
+    return (q >> VC_BITS) & ((1 << net.port_bits) - 1)
 
 
 @inlined

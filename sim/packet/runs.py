@@ -5,9 +5,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hopforge.model.config import Config
+from hopforge.model.errors import UserError
 from hopforge.model.topology import Topology
 from hopforge.sim.packet.network import PacketNetwork
 from hopforge.sim.packet.prepared import prepare_jobs, series_network
+from hopforge.sim.packet.program_network import ProgramNetwork
+from hopforge.sim.packet.program_run import (
+    PacketProgramMeasurement,
+    packet_program_rows,
+    run_packet_program,
+    write_packet_program,
+)
 from hopforge.sim.packet.simulation import PacketMeasurement, measurement_rows, run_packets, write_packets
 from hopforge.sim.run.jobs import Job
 from hopforge.sim.run.model_runs import NetRun, Progress
@@ -50,6 +58,39 @@ class PacketRun:
         return ""
 
 
+class PacketProgramRun:
+    """A run of the program of section `workload`, from begin to end."""
+
+    unit = "messages"
+
+    def __init__(self, network: ProgramNetwork) -> None:
+        self._network = network
+        self._found: PacketProgramMeasurement
+
+    def run(self, progress: Progress) -> None:
+        """Run until all ranks have ended."""
+        self._found = run_packet_program(self._network, progress)
+
+    def values(self) -> dict[str, Any]:
+        """Return the only row of its first table."""
+        return self._found.row()
+
+    def rows(self) -> list[tuple[str, str]]:
+        """Makespan, messages, lifetimes, detours."""
+        return packet_program_rows(self._found)
+
+    def write(self, folder: Path, *, plots: bool = False) -> None:
+        """Write the measurement and the times of the ranks; there is no picture of them."""
+        write_packet_program(self._network, self._found, folder)
+
+    def refuse(self) -> None:
+        """As of `PacketRun`."""
+
+    def words(self) -> str:
+        """As of `PacketRun`."""
+        return ""
+
+
 class PacketSeriesRun:
     """A run in bins of time."""
 
@@ -78,9 +119,19 @@ class PacketRuns:
         return PACKET_SWEEP
 
     def net(self, config: Config, load: float | None, seed: int | None) -> NetRun:
-        """Make a run ready."""
-        offered = config.simulation.load if load is None else load
-        return PacketRun(PacketNetwork(config, offered, config.seed if seed is None else seed))
+        """Make a run at one load ready, or one of the program of section `workload`.
+
+        Raises
+        ------
+        UserError
+            A load for a program, or a network that cannot be simulated so.
+        """
+        chosen = config.seed if seed is None else seed
+        if config.traffic.source == "program":
+            if load is not None:
+                raise UserError("--load is for sources with a load, not for traffic.source: program")
+            return PacketProgramRun(ProgramNetwork(config, chosen))
+        return PacketRun(PacketNetwork(config, config.simulation.load if load is None else load, chosen))
 
     def series(self, config: Config, load: float, seed: int) -> PacketSeriesRun:
         """Make a run in bins of time ready."""

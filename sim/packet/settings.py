@@ -10,6 +10,9 @@ from hopforge.model.topology.link_times import common_cycle_ns
 #: routing algorithms of the packet network, with the weight η that each has by default (seed 003)
 DEFAULT_ETA = {"abr": 0.0, "por": 1.0, "ofr": 2.0}
 
+#: dimensions of the largest network: 2 · 6 links and that of the source
+MOST_DIMENSIONS = 6
+
 
 class PacketError(UserError, ValueError):
     """A packet network that cannot be: names the key, the limit and the value."""
@@ -31,6 +34,8 @@ class Settings:
         The same of the links of sources and sinks.
     feed_cycles : int
         Between two packets that a source offers.
+    outflank_share : tuple of int
+        Numerator and denominator of Δ / distance; 0: Δ is `outflank_distance`.
     eta : tuple of int
         Numerator and denominator of η.
     """
@@ -52,6 +57,7 @@ class Settings:
     full_profit: str
     wraparound: str
     outflank_distance: int
+    outflank_share: tuple[int, int]
     eta: tuple[int, int]
     message_packets: int
     messages: int
@@ -80,7 +86,7 @@ def packet_settings(config: Config) -> Settings:
     Raises
     ------
     PacketError
-        Another network than a mesh or torus of up to three dimensions with one host per router, another algorithm, or
+        Another network than a mesh or torus of up to six dimensions with one host per router, another algorithm, or
         sizes that do not fit each other.
     """
     topology, packet, algorithm = config.topology, config.packet, config.routing.algorithm
@@ -93,9 +99,9 @@ def packet_settings(config: Config) -> Settings:
     if algorithm not in DEFAULT_ETA:
         raise PacketError(f"routing.algorithm must be one of abr, por, ofr for router.model packet, not {algorithm}")
     low = 1 if algorithm == "abr" else 2
-    if not low <= len(topology.radices) <= 3:
+    if not low <= len(topology.radices) <= MOST_DIMENSIONS:
         raise PacketError(
-            f"topology.radices must have {low} to 3 dimensions for routing.algorithm {algorithm}, "
+            f"topology.radices must have {low} to {MOST_DIMENSIONS} dimensions for routing.algorithm {algorithm}, "
             f"not {len(topology.radices)}"
         )
     if algorithm == "por" and topology.kind == "mesh":
@@ -108,6 +114,7 @@ def packet_settings(config: Config) -> Settings:
     cycle = packet_cycle_ns(config)
     bits = 8 * packet.packet_bytes
     eta = Fraction(str(DEFAULT_ETA[algorithm] if packet.eta is None else packet.eta)).limit_denominator(1000)
+    share = Fraction(str(packet.outflank_share or 0)).limit_denominator(1000)
     return Settings(
         algorithm=algorithm,
         cycle_ns=cycle,
@@ -126,6 +133,7 @@ def packet_settings(config: Config) -> Settings:
         full_profit=packet.full_profit,
         wraparound=packet.wraparound,
         outflank_distance=packet.outflank_distance,
+        outflank_share=(share.numerator, share.denominator),
         eta=(eta.numerator, eta.denominator),
         message_packets=config.traffic.message_packets,
         messages=packet.messages,

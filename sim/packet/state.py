@@ -1,21 +1,68 @@
 """The state of a packet network: its arrays, and the record of their addresses that the kernels get."""
 
 import math
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hopforge.model.kernel.histogram import HISTOGRAM_BINS
+from hopforge.model.network.core.records import HOST
 from hopforge.model.topology import Topology
 from hopforge.sim.packet import records as r
-from hopforge.sim.packet.intermediate import TURNS, Grid
+from hopforge.sim.packet.events import NEVER
+from hopforge.sim.packet.intermediate import Grid, turns_of
 from hopforge.sim.packet.settings import Settings
 
 #: cycles without a packet taken by any router, with packets inside, after which a run has come to a standstill
 STANDSTILL_PACKET_TIMES = 2000
 
 _ALGORITHMS = {"abr": r.ABR, "por": r.POR, "ofr": r.OFR}
+
+
+def port_bits(dimensions: int) -> int:
+    """Bits of a port: room for the links of a node, one of its source, and one more."""
+    return max(3, (2 * dimensions + 1).bit_length())
+
+
+@dataclass(frozen=True, eq=False)
+class Sources:
+    """Messages of the nodes.
+
+    Attributes
+    ----------
+    destinations, births : int64[node, message]
+        Where messages go, and in which cycle they are created.
+    """
+
+    destinations: NDArray[np.int64]
+    births: NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class HostProgram:
+    """A program on the nodes.
+
+    Attributes
+    ----------
+    arrays : dict
+        Of `model.network.parts.program_arrays.program_arrays`.
+    ranks : int
+        Ranks.
+    interleaved : bool
+        A host sends packets of its messages in turn.
+    """
+
+    arrays: Mapping[str, NDArray[Any]]
+    ranks: int
+    interleaved: bool
+
+    @property
+    def message_bits(self) -> int:
+        """Bits of the number of a message."""
+        return len(self.arrays["message"]).bit_length()
 
 
 class PacketState:
@@ -29,8 +76,8 @@ class PacketState:
         Nodes and minimal directions.
     topology : Topology
         The same network, with its channels.
-    destinations, births : int64[node, message]
-        Where messages go, and in which cycle they are created.
+    sources : Sources or HostProgram
+        What the sources send.
     log : bool
         Note the life of every packet.
 
@@ -47,12 +94,12 @@ class PacketState:
         settings: Settings,
         grid: Grid,
         topology: Topology,
-        destinations: NDArray[np.int64],
-        births: NDArray[np.int64],
+        sources: Sources | HostProgram,
         *,
         log: bool,
     ) -> None:
         self._settings, self._nodes, self._ports = settings, topology.routers, 2 * len(grid.radices)
+        self._port_bits = port_bits(len(grid.radices))
         self._arrays: dict[str, NDArray[Any]] = {}
         self._events: list[NDArray[Any]] = []
         whole = np.zeros(1, r.NET)
@@ -61,7 +108,12 @@ class PacketState:
         self._fill_settings(grid, log)
         self._add_grid(grid, topology)
         self._add_queues()
-        self._add_sources(topology, destinations, births)
+        self._add_sources(topology)
+        if isinstance(sources, HostProgram):
+            self._add_program(sources)
+        else:
+            self._add("destination", sources.destinations)
+            self._add("birth", sources.births)
         self._add_rings()
         self._add_results(log)
         self._add_cycle()
@@ -85,6 +137,8 @@ class PacketState:
         ):  # fmt: skip
             record[name] = getattr(s, name)
         record["torus"] = grid.torus
+        record["port_bits"], record["host_port"] = self._port_bits, (1 << self._port_bits) - 2
+        record["share"], record["share_parts"] = s.outflank_share
         record["adaptive_only"] = s.congestion == "adaptive"
         record["idle_counts_one"], record["full_is_worthless"] = s.idle_ratio == "one", s.full_profit == "zero"
         record["keeps_directions"] = s.wraparound == "directions"
@@ -97,47 +151,72 @@ class PacketState:
         """Nodes, their neighbours, and the steps between coordinates."""
         nodes, ports = self._nodes, self._ports
         neighbours = topology.peer_router[:, 1:]  # port 0 is the host's
-        peer = np.zeros((nodes, r.PORT_STRIDE), np.int32)
+        stride = 1 << self._port_bits
+        peer = np.zeros((nodes, stride), np.int32)
         peer[:, :ports] = neighbours
-        peer[:, r.HOST_PORT] = np.arange(nodes)
+        peer[:, stride - 2] = np.arange(nodes)
         # what a neighbour sends to its port p comes from the side of the opposite port
-        into = np.full((nodes, r.PORT_STRIDE), -1, np.int32)
+        into = np.full((nodes, stride), -1, np.int32)
         for port in range(ports):
             there = neighbours[:, port ^ 1] >= 0
-            into[there, port] = neighbours[there, port ^ 1] * r.PORT_STRIDE + port
+            into[there, port] = neighbours[there, port ^ 1] * stride + port
         self._add("radix", np.array(grid.radices))
         self._add("step", _steps(grid))
         self._add("coordinate", _coordinates(grid.radices, nodes))
         self._add("peer", peer)
         self._add("into", into)
-        self._add("turn", _turns())
+        turn = _turns(len(grid.radices))
+        self._add("turn", turn)
+        self.record["turn_rows"] = turn.shape[1]
 
     def _add_queues(self) -> None:
         """Queues, links and the packets in them."""
         nodes, size = self._nodes, self._settings.queue_packets
-        queues = nodes * r.PORT_STRIDE * r.VC_STRIDE
+        links = nodes << self._port_bits
+        queues = links * r.VC_STRIDE
         pool = nodes * (self._ports * r.VCS * size + size + 4)
         self._add("queue_packet", np.zeros((queues, size)))
         self._add("queue_count", np.zeros(queues))
         self._add("queue_sent", np.zeros(queues))
         self._add("held", np.zeros(queues))
-        self._add("link", np.zeros(nodes * r.PORT_STRIDE, r.LINK))
+        self._add("link", np.zeros(links, r.LINK))
         self._add("sink_free", np.zeros(nodes))
         self._add("packet", np.zeros(pool, r.PACKET))
         self._add("free_packet", np.arange(pool)[::-1])
         self.record["free_packets"] = pool
 
-    def _add_sources(self, topology: Topology, destinations: NDArray[np.int64], births: NDArray[np.int64]) -> None:
-        """Messages of the sources and the ways of the present ones."""
+    def _add_sources(self, topology: Topology) -> None:
+        """Add the sources and the ways of their present messages."""
         source = np.zeros(self._nodes, r.SOURCE)
         source["listed"] = -1
         routes = np.zeros(self._nodes, r.ROUTES)
         routes["links"] = (topology.peer_router[:, 1:] >= 0) @ (1 << np.arange(self._ports))
-        self._add("destination", destinations)
-        self._add("birth", births)
         self._add("source", source)
         self._add("routes", routes)
-        self._add("via", np.zeros((self._nodes, r.MOST_VIA), r.VIA))
+        # outflank, and the orthants but one
+        most = int(self.record["turn_rows"]) + (1 << self._ports // 2)
+        self.record["most_via"] = most
+        self._add("via", np.zeros((self._nodes, most), r.VIA))
+
+    def _add_program(self, program: HostProgram) -> None:
+        """Ranks and messages of a program, and the queues of their hosts."""
+        nodes, record, s = self._nodes, self.record, self._settings
+        for name, array in program.arrays.items():
+            self._add(name, array)
+        host = np.zeros(nodes, HOST)
+        host["queue_first"] = host["queue_last"] = host["packet"] = -1
+        self._add("host", host)
+        self._add("host_wake", np.full(nodes, -1))
+        # what a sink holds, and what is on its link
+        self._add("coming_message", np.zeros(nodes * (s.queue_packets + s.host_cycles // s.host_send_cycles + 2)))
+        self._add("untaken", program.arrays["message"]["to_send"].copy())
+        self._add("due_host", np.zeros(nodes))
+        self._add("due", np.zeros(nodes))
+        self._add("departure", np.zeros(2 * nodes))
+        record["programs"], record["interleaved"] = True, program.interleaved
+        record["message_bits"] = program.message_bits
+        record["timers"] = record["ranks_running"] = program.ranks
+        record["next_feed"] = NEVER
 
     def _add_rings(self) -> None:
         """Rings that hold as many events of their kind as there can be."""
@@ -150,7 +229,8 @@ class PacketState:
             r.FREES: 2 * links,
             r.OFFERS: nodes * max(offers, s.queue_packets),
             r.SINKS: 2 * nodes,
-            r.HOST_CREDITS: nodes * (s.queue_packets + 1),
+            r.HOST_CREDITS: nodes * max(s.queue_packets + 1, offers),
+            r.HOST_FREES: 2 * nodes,
         }
         ring = np.zeros(r.EVENT_KINDS, r.RING)
         for kind in range(r.EVENT_KINDS):
@@ -201,9 +281,11 @@ def _coordinates(radices: tuple[int, ...], nodes: int) -> NDArray[np.int32]:
     return np.stack([np.arange(nodes) // w % k for w, k in zip(weights, radices, strict=True)], axis=1).astype(np.int32)
 
 
-def _turns() -> NDArray[np.int64]:
-    table = np.full((2, 4, 6, 3), 2, np.int64)
-    for (n, equal), rows in TURNS.items():
+def _turns(dimensions: int) -> NDArray[np.int64]:
+    """λ by equal coordinates: int64[dimensions, …, dimensions]; a 2 ends a list."""
+    lists = [turns_of(dimensions, equal) for equal in range(dimensions)]
+    table = np.full((dimensions, max(map(len, lists)) + 1, dimensions), 2, np.int64)
+    for equal, rows in enumerate(lists):
         for k, row in enumerate(rows):
-            table[n - 2, equal, k, :n] = row
+            table[equal, k] = row
     return table

@@ -12,19 +12,17 @@ from hopforge.sim.packet.records import (
     ADAPTIVE,
     OFR,
     OUTFLANK,
-    PORT_STRIDE,
     VC_STRIDE,
     VCS,
     WRAPAROUND,
     Net,
     coordinate,
+    link_of,
     routes_at,
     step_between,
     via_at,
 )
 
-#: outflank destinations that a row of the table of turns has room for, and their coordinates
-_TURN_ROWS, _TURN_COLUMNS, _TURN_KINDS = 6, 3, 4
 #: ends a list of turns
 _NO_TURN = 2
 
@@ -90,17 +88,17 @@ def _add_via(net: Net, s: int, t: int, kind: int, count: int) -> int:
 
 
 @inner
-def _outflank_place(net: Net, s: int, t: int, i: int, turn: int) -> int:
+def _outflank_place(net: Net, s: int, t: int, i: int, turn: int, delta: int) -> int:
     """Coordinate i of the outflank destination with λ = `turn`."""
     a, b = int64(coordinate(net, s, i)), int64(coordinate(net, t, i))
     if a == b:
-        return a + turn * net.distance
+        return a + turn * delta
     step = int64(step_between(net, i, a, b))
     d = step >> 2
     sign = 1 if step & 1 else -1
     if turn == 0:
         return a + sign * (d // 2)
-    return (a - sign * net.distance) if turn < 0 else (b + sign * net.distance)
+    return (a - sign * delta) if turn < 0 else (b + sign * delta)
 
 
 @inner
@@ -111,12 +109,15 @@ def _list_outflank(net: Net, s: int, t: int, count: int) -> int:
     for i in range(n):
         if coordinate(net, s, i) == coordinate(net, t, i):
             equal += 1
-    first_row = ((n - 2) * _TURN_KINDS + equal) * _TURN_ROWS
-    for row in range(first_row, first_row + _TURN_ROWS):
-        if int64s(net.turn)[row * _TURN_COLUMNS] == _NO_TURN:
+    delta = int64(net.distance)
+    if net.share:
+        delta = max(1, (2 * net.share * routes_at(net, s).hops + net.share_parts) // (2 * net.share_parts))
+    first_row = equal * net.turn_rows
+    for row in range(first_row, first_row + net.turn_rows):
+        if int64s(net.turn)[row * n] == _NO_TURN:
             break
         # the table has the equal coordinates first
-        at_equal, at_other = row * _TURN_COLUMNS, row * _TURN_COLUMNS + equal
+        at_equal, at_other = row * n, row * n + equal
         for i in range(n):
             if coordinate(net, s, i) == coordinate(net, t, i):
                 turn = int64s(net.turn)[at_equal]
@@ -124,7 +125,7 @@ def _list_outflank(net: Net, s: int, t: int, count: int) -> int:
             else:
                 turn = int64s(net.turn)[at_other]
                 at_other += 1
-            int64s(net.place)[i] = _outflank_place(net, s, t, i, turn)
+            int64s(net.place)[i] = _outflank_place(net, s, t, i, turn, delta)
         count = _add_via(net, s, t, OUTFLANK, count)
     return count
 
@@ -217,7 +218,7 @@ def choose(net: Net, node: int, counts: int) -> int:
     routes = routes_at(net, node)
     least = NEVER
     for port in range(2 * net.dimensions):
-        used = _used(net, node * PORT_STRIDE + port, counts)
+        used = _used(net, link_of(net, node, port), counts)
         int64s(net.used)[port] = used
         if (routes.links >> port) & 1:
             least = min(least, used)

@@ -1,4 +1,4 @@
 """How long programs take: the flow engine, the packet engine, SimGrid's replay.
 
-May import: sim.run and what lies below. Read first: `application.py`.
+May import: sim.packet, sim.run and what lies below. Read first: `application.py`.
 """

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from hopforge.model.config import Config, TiersConfig
+from hopforge.model.config.traffic import TrafficConfig
 from hopforge.model.config.workload import ChakraWorkload, ProgramWorkload
 from hopforge.model.errors import UserError
 from hopforge.model.irregular.table_routes import configured_routes
@@ -22,6 +23,7 @@ from hopforge.model.topology.tiers import refuse_speeds
 from hopforge.model.workload.schedule import Schedule
 from hopforge.model.workload.trace import Trace
 from hopforge.sim.hits.replay import Replay
+from hopforge.sim.packet.settings import packet_cycle_ns
 from hopforge.sim.programs.flow_network import switch_ns
 from hopforge.sim.programs.loggops_run import ScheduleSetup, prepare_loggops
 from hopforge.sim.programs.simgrid import MAX_FULL_HOSTS
@@ -32,12 +34,15 @@ from hopforge.sim.traffic.placed import PlacedProgram, check_computing, place_pr
 from hopforge.sim.traffic.scheduled import counts_operations, is_schedule, place_schedule, workload_schedule
 
 if TYPE_CHECKING:  # each engine loads its own kernel
+    from hopforge.sim.packet.program_network import ProgramNetwork
     from hopforge.sim.run.simulation import Simulation
 
 #: cycles that a miss takes in the lookup engine beside those of the TCAM (docs/definitions/lookup-engine.md)
 MISS_CYCLES = 3
 #: flits of a file that does not say
 FLIT_BYTES = 64
+#: virtual channels of a link between packet routers (docs/definitions/torus-router.md)
+PACKET_VCS = 3
 #: most flits of a buffer
 MOST_FLITS = 65535
 
@@ -66,6 +71,8 @@ class AppSetup:
         Of engine flow with ``app.lookup: cache``: empty ones.
     simulation : Simulation, optional
         Of engine packet, at cycle 0.
+    packets : ProgramNetwork, optional
+        The same with ``router.model: packet``.
     schedule : Schedule, optional
         What the ranks do, if that is a graph; `placed` then has its messages.
     """
@@ -77,6 +84,7 @@ class AppSetup:
     routes: Routes | SpreadRoutes | None = None
     caches: Replay | None = None
     simulation: "Simulation | None" = None
+    packets: "ProgramNetwork | None" = None
     schedule: Schedule | None = None
 
 
@@ -165,8 +173,9 @@ def _check_schedule(config: Config) -> None:
 def _prepare_packet(config: Config) -> AppSetup:
     from hopforge.sim.run.simulation import Simulation  # noqa: PLC0415 - each engine loads its own kernel
 
-    router_model(config, "app")
     workload = program_workload(config)
+    if router_model(config, "app").name == "packet":
+        return _prepare_packet_routers(config, workload)
     if is_schedule(workload):
         from hopforge.sim.programs.schedule_packet import sending_program  # noqa: PLC0415  as above
 
@@ -182,6 +191,19 @@ def _prepare_packet(config: Config) -> AppSetup:
     run = Simulation(packet_config(config), config.simulation.load, config.seed)
     assert run.placed is not None, "traffic.source is program"
     return AppSetup(config, run.topology, run.placed, simulation=run)
+
+
+def _prepare_packet_routers(config: Config, workload: ProgramWorkload) -> AppSetup:
+    from hopforge.sim.packet.program_network import ProgramNetwork  # noqa: PLC0415  as above
+
+    if is_schedule(workload):
+        raise ApplicationError(
+            f"router.model: must be input_queued or input_output_queued with {_named(config)} in engine packet, "
+            "not packet (or app.engine: flow)"
+        )
+    check_computing(workload, config.app.host_gflops, "app.host_gflops")
+    network = ProgramNetwork(packet_router_config(config), config.seed)
+    return AppSetup(config, network.topology, network.placed, packets=network)
 
 
 def _prepare_loggops(config: Config) -> ScheduleSetup:
@@ -245,10 +267,16 @@ def flow_backend(config: Config, hosts: int) -> str:
 
 
 def cycle_ns(config: Config) -> float:
-    """Return the length of a cycle of the router simulator: a flit at the rate of a link, or that of the router."""
+    """Return the length of a cycle of the router simulator: a flit at the rate of a link, or that of its routers."""
     if config.router.model == "input_output_queued":
         return queued_cycle_ns(config.router)
+    if _on_packet_routers(config):
+        return packet_cycle_ns(config)
     return config.traffic.flit_bytes * 8 / config.timing.link_gbps
+
+
+def _on_packet_routers(config: Config) -> bool:
+    return config.router.model == "packet" and config.app.engine == "packet"
 
 
 def sized_router(config: Config) -> Config:
@@ -260,6 +288,10 @@ def sized_router(config: Config) -> Config:
     if "flit_bytes" not in config.traffic.model_fields_set:
         traffic = config.traffic.model_copy(update={"flit_bytes": FLIT_BYTES})
         config = config.model_copy(update={"traffic": traffic})
+    if _on_packet_routers(config):  # for the energy: three queues of whole packets
+        queue_flits = -(-config.packet.packet_bytes // config.traffic.flit_bytes) * config.packet.queue_packets
+        sizes = {"vcs": PACKET_VCS, "buffer_flits": min(queue_flits, MOST_FLITS)}
+        return config.model_copy(update={"router": config.router.model_copy(update=sizes)})
     if "buffer_flits" not in config.router.model_fields_set:
         flits = 2 * (switch_ns(config) + _longest_ns(config)) / cycle_ns(config)
         router = config.router.model_copy(update={"buffer_flits": min(1 << ceil(log2(max(flits, 1.0))), MOST_FLITS)})
@@ -288,12 +320,9 @@ def packet_config(config: Config) -> Config:
     """
     cycle, timing, app = cycle_ns(config), config.timing, config.app
     queued = config.router.model == "input_output_queued"
-    if queued and app.lookup != "hit":
-        raise ApplicationError(f"app.lookup: must be hit with router.model=input_output_queued, not {app.lookup}")
-    if config.traffic.reply is not None:
-        raise ApplicationError("traffic.reply: must be null with app.engine=packet: programs send all that they need")
-    if config.traffic.classes:
-        raise ApplicationError("traffic.classes: must be empty with app.engine=packet: a program is one source")
+    if queued:
+        _refuse_lookups(config)
+    traffic = _program_traffic(config)
     in_caches = app.lookup == "cache"
     cycles_of_hit = config.lookup.hit_cycles
     route = cycles_of_hit + 1 if in_caches else config.router.rc_cycles
@@ -302,14 +331,6 @@ def packet_config(config: Config) -> Config:
     inside = 3 + route
     hop = (switch_ns(config) + timing.cable_ns) / cycle
     ends = (switch_ns(config) + 2 * timing.cable_ns) / cycle
-    traffic = config.traffic.model_copy(update={
-        "source": "program",
-        "matched_bytes": app.buffered_bytes,
-        "injection": "messages" if app.injection == "queued" else "packets",
-        "eager_bytes": app.eager_bytes,
-        "cycles_per_flop": 0.0 if app.host_gflops is None else 1 / (app.host_gflops * cycle),
-        "cycles_per_second": 1e9 / cycle,
-    })
     lookup = config.lookup
     if in_caches:
         cycles = max(1, round(timing.miss_penalty_ns / cycle) - MISS_CYCLES)
@@ -327,3 +348,40 @@ def packet_config(config: Config) -> Config:
         routing = routing.model_copy(update={"ties": "key"})
     sections = {"traffic": traffic, "router": router, "routing": routing, "lookup": lookup}
     return config.model_copy(update=sections)
+
+
+def packet_router_config(config: Config) -> Config:
+    """Return the configuration with which packet routers run the program; they keep the times of section `packet`.
+
+    Raises
+    ------
+    ApplicationError
+        Another `lookup` than `hit`, or what programs do not have.
+    """
+    _refuse_lookups(config)
+    return config.model_copy(update={"traffic": _program_traffic(config)})
+
+
+def _refuse_lookups(config: Config) -> None:
+    """Refuse lookups that take time: these routers have no lookup engines."""
+    if config.app.lookup != "hit":
+        raise ApplicationError(
+            f"app.lookup: must be hit with router.model={config.router.model}, not {config.app.lookup}"
+        )
+
+
+def _program_traffic(config: Config) -> TrafficConfig:
+    """Return section `traffic` for the program, by section `app`."""
+    app, cycle = config.app, cycle_ns(config)
+    if config.traffic.reply is not None:
+        raise ApplicationError("traffic.reply: must be null with app.engine=packet: programs send all that they need")
+    if config.traffic.classes:
+        raise ApplicationError("traffic.classes: must be empty with app.engine=packet: a program is one source")
+    return config.traffic.model_copy(update={
+        "source": "program",
+        "matched_bytes": app.buffered_bytes,
+        "injection": "messages" if app.injection == "queued" else "packets",
+        "eager_bytes": app.eager_bytes,
+        "cycles_per_flop": 0.0 if app.host_gflops is None else 1 / (app.host_gflops * cycle),
+        "cycles_per_second": 1e9 / cycle,
+    })

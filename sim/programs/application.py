@@ -34,6 +34,7 @@ from hopforge.sim.traffic.program_traffic import switch_visits
 from hopforge.sim.traffic.scheduled import is_schedule
 
 if TYPE_CHECKING:  # each engine loads its own kernel
+    from hopforge.sim.packet.program_network import ProgramNetwork
     from hopforge.sim.run.simulation import Simulation
 
 Progress = Callable[[int, int], None]
@@ -126,6 +127,8 @@ def run_app(
     ready = prepare_app(config) if setup is None else setup
     if isinstance(ready, ScheduleSetup):
         return run_schedule(ready, progress)
+    if ready.packets is not None:
+        return _run_packet_routers(ready, ready.packets, progress)
     return (_run_flow if ready.simulation is None else _run_packet)(ready, progress)
 
 
@@ -234,6 +237,27 @@ def _run_packet(setup: AppSetup, progress: Progress | None) -> AppRun:
         finish=ranks["finished"] * second, waiting=ranks["waited"] * second, computing=ranks["computed"] * second,
         miss_share=1 - lookups["hit_rate"] if lookups["lookups"] else float(config.app.lookup != "hit"),
         visits=(int(run.state["hops_sum"]), int(run.state["output_port"]["flits"].sum())),
+    )
+
+
+def _run_packet_routers(setup: AppSetup, network: "ProgramNetwork", progress: Progress | None) -> AppRun:
+    from hopforge.sim.packet.program_run import run_packet_program  # noqa: PLC0415  as above
+
+    done = run_packet_program(network, progress)
+    second, ranks, message = done.cycle_ns * 1e-9, network.ranks, network.messages
+    counters, config = network.counters, setup.config
+    flits = -(-config.packet.packet_bytes // config.traffic.flit_bytes)
+    packets = int(counters["delivered"])
+    return _result(
+        setup,
+        cpu=done.cpu_seconds,
+        latency=(message["arrived"] - message["started"])[~setup.placed.local] * second,
+        finish=ranks["finished"] * second,
+        waiting=ranks["waited"] * second,
+        computing=ranks["computed"] * second,
+        miss_share=0.0,
+        # packets that are sent back have taken their way through the switch, too
+        visits=(int(counters["hops_sum"]) + packets, (int(counters["sent"]) + packets) * flits),
     )
 
 

@@ -179,26 +179,39 @@ def stuck_text(run: Simulation) -> str:
 
 
 def rank_table(run: Simulation) -> "pd.DataFrame":
-    """Tell the times of every rank.
-
-    Columns: rank, host, finish_cycle, waiting_cycles (for messages, or for its own to leave), compute_cycles,
-    sent_messages, sent_bytes.
-    """
+    """Tell the times of every rank: `rank_columns` as a table."""
     import pandas as pd  # noqa: PLC0415 - slow to import (tests/sim/start/test_start_up.py)
 
     assert run.placed is not None, "traffic.source is program"
-    program, ranks = run.placed.program, run.state["rank"][: run.placed.program.ranks]
-    return pd.DataFrame(
-        {
-            "rank": np.arange(program.ranks),
-            "host": run.placed.host,
-            "finish_cycle": ranks["finished"],
-            "waiting_cycles": ranks["waited"],
-            "compute_cycles": ranks["computed"],
-            "sent_messages": np.bincount(program.source, minlength=program.ranks),
-            "sent_bytes": np.bincount(program.source, program.size_bytes, program.ranks).astype(np.int64),
-        }
-    )
+    return pd.DataFrame(rank_columns(run.placed, run.state["rank"]))
+
+
+def rank_columns(placed: PlacedProgram, rank: Any) -> dict[str, Any]:
+    """Tell the times of every rank.
+
+    Parameters
+    ----------
+    placed : PlacedProgram
+        The program.
+    rank : NumPy records
+        ``RANK[...]`` at the end of the run.
+
+    Returns
+    -------
+    dict of str to array
+        rank, host, finish_cycle, waiting_cycles (for messages, or for its own to leave), compute_cycles, sent_messages,
+        sent_bytes.
+    """
+    program, ranks = placed.program, rank[: placed.program.ranks]
+    return {
+        "rank": np.arange(program.ranks),
+        "host": placed.host,
+        "finish_cycle": ranks["finished"],
+        "waiting_cycles": ranks["waited"],
+        "compute_cycles": ranks["computed"],
+        "sent_messages": np.bincount(program.source, minlength=program.ranks),
+        "sent_bytes": np.bincount(program.source, program.size_bytes, program.ranks).astype(np.int64),
+    }
 
 
 def program_rows(found: ProgramMeasurement) -> list[tuple[str, str]]:

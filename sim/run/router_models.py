@@ -39,7 +39,9 @@ ROUTER_MODELS = {
     for model in (
         RouterModel("input_queued", _FLITS, _ALL),
         RouterModel("input_output_queued", _FLITS, _ALL),
-        RouterModel("packet", "hopforge.sim.packet.runs:PACKET_RUNS", ("net", "series", "sweep"), "it has no flits"),
+        RouterModel(
+            "packet", "hopforge.sim.packet.runs:PACKET_RUNS", ("net", "series", "sweep", "app"), "it has no flits"
+        ),
     )
 }
 

@@ -1,6 +1,7 @@
 """A program and the hosts of its ranks as arrays for the kernel."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,6 +46,8 @@ class ProgramSource:
         A sender does not wait until a smaller message has left its host.
     cycles_per_flop, cycles_per_second : float
         Cycles that computing and sleeping take.
+    mtu_key : str
+        Key of the configuration that `mtu_bytes` comes from, for errors.
     """
 
     program: Program
@@ -58,6 +61,7 @@ class ProgramSource:
     eager_bytes: int = 0
     cycles_per_flop: float = 0.0
     cycles_per_second: float = 0.0
+    mtu_key: str = "workload.mtu_bytes"
 
     @property
     def full_flits(self) -> int:
@@ -79,17 +83,39 @@ def put_program(state: NetState, source: ProgramSource) -> None:
     Raises
     ------
     ProgramError
+        As of `program_arrays`.
+    """
+    hosts = int(state["hosts"])
+    for name, array in program_arrays(source).items():
+        state.put(name, array)
+    state.put("packet_message", np.zeros(len(state["packet"]), np.int32))
+    state.put("arrived", np.zeros(max(hosts, 1), np.int32))
+    state.put("departed", np.zeros(max(hosts, 1), np.int32))
+    s = state.record
+    s["source_kind"], s["full_flits"] = PROGRAM, source.full_flits
+    s["interleaved"] = source.interleaved
+    s["timers"] = s["ranks_running"] = source.program.ranks
+    state.put_function("messages", run_ranks)
+    state.follow_pool(grow_messages)
+
+
+def program_arrays(source: ProgramSource) -> dict[str, NDArray[Any]]:
+    """Return ranks, operations, messages and timers of a program by their names in the records of kernels.
+
+    Raises
+    ------
+    ProgramError
         More messages than 2³¹, or packets of one, or a computation beyond 2⁴² cycles.
     """
     program, packets = source.program, source.packets()
-    ranks, hosts = program.ranks, int(state["hosts"])
+    ranks = program.ranks
     if program.messages >= 1 << 31:
         raise ProgramError(f"workload: {program.messages} messages are more than {(1 << 31) - 1}")
     if packets.max(initial=0) >= 1 << 31:
         largest = int(program.size_bytes.max())
         raise ProgramError(
             f"workload: a message of {largest} bytes is {int(packets.max())} packets of {source.mtu_bytes} bytes; the "
-            f"simulator counts {(1 << 31) - 1} (workload.mtu_bytes, or app.engine: flow)"
+            f"simulator counts {(1 << 31) - 1} ({source.mtu_key}, or app.engine: flow)"
         )
     message = np.zeros(max(program.messages, 1), MESSAGE)
     view = message[: program.messages]
@@ -110,20 +136,13 @@ def put_program(state: NetState, source: ProgramSource) -> None:
     rank = np.zeros(max(ranks, 1), RANK)
     rank["at"][:ranks], rank["last"][:ranks] = program.first[:-1], program.first[1:]
     rank["waits"] = rank["since"] = rank["finished"] = -1
-    state.put("message", message)
-    state.put("rank", rank)
-    state.put("packet_message", np.zeros(len(state["packet"]), np.int32))
-    state.put("program_kind", np.minimum(program.kind, COMPUTE).astype(np.uint8))
-    state.put("program_operand", _operands(source))
-    state.put("timer", np.arange(max(ranks, 1), dtype=np.int64))  # time 0, ranks in order: a heap
-    state.put("arrived", np.zeros(max(hosts, 1), np.int32))
-    state.put("departed", np.zeros(max(hosts, 1), np.int32))
-    s = state.record
-    s["source_kind"], s["full_flits"] = PROGRAM, source.full_flits
-    s["interleaved"] = source.interleaved
-    s["timers"] = s["ranks_running"] = ranks
-    state.put_function("messages", run_ranks)
-    state.follow_pool(grow_messages)
+    return {
+        "message": message,
+        "rank": rank,
+        "program_kind": np.minimum(program.kind, COMPUTE).astype(np.uint8),
+        "program_operand": _operands(source),
+        "timer": np.arange(max(ranks, 1), dtype=np.int64),  # time 0, ranks in order: a heap
+    }
 
 
 def refuse_long_run(cycles: int) -> None:

@@ -6,6 +6,7 @@ and before hosts send.
 
 
 from hopforge.model.kernel.compile import c_kernel, inner
+from hopforge.model.kernel.heap import pop_entry, push_entry
 from hopforge.model.kernel.memory import int8s, int32s, int64s
 from hopforge.model.network.core.hooks import ARRIVED, CREATED, CYCLE, DEPARTED, HOOK_SIGNATURE
 from hopforge.model.network.core.records import (
@@ -29,35 +30,17 @@ from hopforge.model.workload.operations import COMPUTE, POST, RECEIVE, SEND, WAI
 
 @inner
 def start_timer(net: Net, when: int, rank: int) -> None:
-    """Let `rank` go on in cycle `when` (a binary heap, earliest first; ranks of one cycle in increasing number)."""
-    entry = (when << RANK_BITS) | rank
-    heap = int64s(net.timer)
-    k = net.timers
+    """Let `rank` go on in cycle `when` (earliest first; ranks of one cycle in increasing number)."""
+    push_entry(int64s(net.timer), net.timers, (when << RANK_BITS) | rank)
     net.timers += 1
-    while k > 0 and heap[(k - 1) >> 1] > entry:
-        heap[k] = heap[(k - 1) >> 1]
-        k = (k - 1) >> 1
-    heap[k] = entry
 
 
 @inner
 def take_timer(net: Net) -> int:
     """Remove the earliest timer; returns its rank."""
-    heap = int64s(net.timer)
-    rank = heap[0] & ((1 << RANK_BITS) - 1)
+    entry = pop_entry(int64s(net.timer), net.timers)
     net.timers -= 1
-    last = heap[net.timers]
-    k = 0
-    while 2 * k + 1 < net.timers:
-        child = 2 * k + 1
-        if child + 1 < net.timers and heap[child + 1] < heap[child]:
-            child += 1
-        if heap[child] >= last:
-            break
-        heap[k] = heap[child]
-        k = child
-    heap[k] = last
-    return rank
+    return entry & ((1 << RANK_BITS) - 1)
 
 
 @inner
@@ -92,8 +75,19 @@ def next_packet(net: Net, p: int, h: int) -> None:
     packet.dst = message.target
     packet.length = 1
     if message.stage == DATA:
+        packet.length = net.full_flits if message.to_send > 1 else message.last_flits
+    elif message.stage == ANSWER:
+        packet.dst = message.source
+    leave_queue(net, h, m)
+
+
+@inner
+def leave_queue(net: Net, h: int, m: int) -> None:
+    """Take the next packet of message `m` out of the queue of host `h`, whose first one it is."""
+    host = host_at(net, h)
+    message = message_at(net, m)
+    if message.stage == DATA:
         message.to_send -= 1
-        packet.length = net.full_flits if message.to_send > 0 else message.last_flits
         if message.to_send > 0:
             if net.interleaved != 0 and message.next >= 0:
                 host.queue_first = message.next
@@ -101,8 +95,6 @@ def next_packet(net: Net, p: int, h: int) -> None:
                 message.next = -1
                 host.queue_last = m
             return
-    elif message.stage == ANSWER:
-        packet.dst = message.source
     host.queue_first = message.next
     net.messages_queued -= 1
     if host.queue_first < 0:

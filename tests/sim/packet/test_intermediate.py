@@ -14,8 +14,10 @@ from hopforge.sim.packet.intermediate import (
     Grid,
     Place,
     detours,
+    outflank_delta,
     outflank_destinations,
     profit,
+    turns_of,
     wraparound_destinations,
 )
 from hopforge.sim.packet.network import PacketNetwork
@@ -29,18 +31,17 @@ def opposite(port: int) -> int:
     return port ^ 1
 
 
-def far_from_wrapping(k: int) -> list[int]:
+def far_from_wrapping(k: int, delta: int) -> list[int]:
     """Offsets at which destinations beside the minimal orthant stay on its side of the ring."""
-    return [d for d in range(-k // 2 + 1, k // 2) if abs(d) < k / 2 - DELTA]
+    return [d for d in range(-k // 2 + 1, k // 2) if abs(d) < k / 2 - delta]
 
 
-@pytest.mark.parametrize("n", [2, 3])
-def test_outflank_destinations_use_every_link_that_is_not_minimal_at_both_ends(n: int) -> None:
-    k = 16 if n == 2 else 12
+@pytest.mark.parametrize("n, k, delta", [(2, 16, 2), (3, 12, 2), (4, 8, 1), (5, 6, 1)])
+def test_outflank_destinations_use_every_link_that_is_not_minimal_at_both_ends(n: int, k: int, delta: int) -> None:
     grid = Grid((k,) * n)
-    s = tuple(range(3, 3 + n))
+    s = tuple(x % k for x in range(3, 3 + n))
     pairs = 0
-    for offset in product(far_from_wrapping(k), repeat=n):
+    for offset in product(far_from_wrapping(k, delta), repeat=n):
         t = tuple((a + d) % k for a, d in zip(s, offset, strict=True))
         if s == t:
             continue
@@ -48,15 +49,43 @@ def test_outflank_destinations_use_every_link_that_is_not_minimal_at_both_ends(n
         minimal_out, minimal_in = set(grid.minimal_ports(s, t)), set(grid.minimal_ports(t, s))
         # link by which a packet comes into t from q = the port of t that is minimal towards q
         leaving, coming = set(minimal_out), set(minimal_in)
-        for q in outflank_destinations(grid, s, t, DELTA):
+        for q in outflank_destinations(grid, s, t, delta):
             leaving |= set(grid.minimal_ports(s, q))
             coming |= set(grid.minimal_ports(t, q))
             # each of them uses such a link at both ends (seed 003, section 3.1.2)
             assert set(grid.minimal_ports(s, q)) - minimal_out
             assert set(grid.minimal_ports(t, q)) - minimal_in
-            assert grid.distance(s, q) + grid.distance(q, t) <= grid.distance(s, t) + 4 * DELTA
+            assert grid.distance(s, q) + grid.distance(q, t) <= grid.distance(s, t) + 4 * delta
         assert leaving == coming == set(range(2 * n))
-    assert pairs == len(far_from_wrapping(k)) ** n - 1
+    assert pairs == len(far_from_wrapping(k, delta)) ** n - 1
+
+
+def test_sets_of_more_dimensions_go_on_as_those_of_three() -> None:
+    # four dimensions, all different: every ordered pair of (−1, 1)
+    assert len(set(turns_of(4, 0))) == 12 == len(turns_of(4, 0))
+    assert turns_of(4, 0)[:2] == ((-1, 1, 0, 0), (1, -1, 0, 0))
+    assert turns_of(4, 1) == (
+        (0, -1, 1, 0), (0, 1, -1, 0), (0, -1, 0, 1), (0, 1, 0, -1), (0, 0, -1, 1), (0, 0, 1, -1),
+        (1, 0, 0, 0), (-1, 0, 0, 0),
+    )  # fmt: skip
+    assert turns_of(4, 3) == (
+        (1, 0, 0, 1), (-1, 0, 0, 0), (0, 1, 0, -1), (0, -1, 0, 0), (0, 0, 1, 0), (0, 0, -1, 0),
+    )  # fmt: skip
+    assert turns_of(6, 6) == turns_of(3, 3) == ()
+
+
+def test_delta_as_a_share_of_the_distance() -> None:
+    share = Fraction(35, 100)
+    assert [outflank_delta(d, 7, share) for d in (0, 1, 2, 4, 5, 7, 10, 13)] == [1, 1, 1, 1, 2, 2, 4, 5]
+    assert outflank_delta(10, 7, Fraction(0)) == 7
+    grid = Grid((40, 40))
+    longest = {
+        d: max(grid.distance((0, 0), q) + grid.distance(q, (d, 0)) for q in outflank_destinations(
+            grid, (0, 0), (d, 0), outflank_delta(d, 2, share)))
+        for d in (4, 10)
+    }  # fmt: skip
+    # d + 4 Δ: the dilation is a factor
+    assert longest == {4: 4 + 4 * 1, 10: 10 + 4 * 4}
 
 
 def test_destinations_of_the_examples_of_the_seed() -> None:
@@ -96,16 +125,22 @@ def note_routes(net: Net, s: int, t: int) -> None:
     list_routes(net, s, t)
 
 
-@pytest.mark.parametrize("radices, kind", [((5, 6, 7), "torus"), ((9, 8), "torus"), ((7, 8), "mesh")])
-def test_the_kernel_notes_the_same_routes_for_all_pairs(radices: Place, kind: str) -> None:
+@pytest.mark.parametrize("radices, kind, share", [
+    ((5, 6, 7), "torus", None), ((9, 8), "torus", 0.4), ((7, 8), "mesh", None), ((3, 4, 3, 2), "torus", None),
+    ((2, 3, 2, 3, 2), "mesh", 0.3),
+])  # fmt: skip
+def test_the_kernel_notes_the_same_routes_for_all_pairs(radices: Place, kind: str, share: float | None) -> None:
     text = f"name: all\ntopology: {{kind: {kind}, radices: {list(radices)}}}\nrouter: {{model: packet}}\n"
-    network = PacketNetwork(parse_config(text + "routing: {algorithm: ofr}\npacket: {messages: 1}\n"), 0.1, 1)
+    packet = "{messages: 1}" if share is None else f"{{messages: 1, outflank_share: {share}}}"
+    network = PacketNetwork(parse_config(text + f"routing: {{algorithm: ofr}}\npacket: {packet}\n"), 0.1, 1)
+    exact = Fraction(str(share or 0))
     number = {place[::-1]: n for n, place in enumerate(product(*map(range, radices[::-1])))}
     for s in list(number)[:: 1 + len(number) // 40]:
         for t, node in number.items():
             note_routes(network.state.record, number[s], node)
             noted = network.state["via"][number[s]][: int(network.state["routes"]["count"][number[s]])]
-            found = detours(network.grid, s, t, outflank=True, delta=DELTA)
+            delta = outflank_delta(network.grid.distance(s, t), DELTA, exact)
+            found = detours(network.grid, s, t, outflank=True, delta=delta)
             assert noted["place"].tolist() == [number[one.place] for one in found], (s, t)
             assert noted["hops"].tolist() == [one.hops for one in found], (s, t)
 

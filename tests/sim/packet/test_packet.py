@@ -1,5 +1,6 @@
 """The packet network: kernel equal to the golden network packet by packet; bubbles, detours, deadlock, conservation."""
 
+import dataclasses
 from pathlib import Path
 
 import numpy as np
@@ -12,13 +13,15 @@ from hopforge.model.config import Config, ConfigError, parse_config
 from hopforge.model.errors import UserError
 from hopforge.model.routing.deadlock import DeadlockError
 from hopforge.sim.packet import records as r
+from hopforge.sim.packet.escape import check_escape
 from hopforge.sim.packet.golden import GoldenNetwork
 from hopforge.sim.packet.golden_credits import GoldenCreditNetwork
-from hopforge.sim.packet.intermediate import Place
+from hopforge.sim.packet.intermediate import Grid, Place
 from hopforge.sim.packet.network import PacketNetwork
 from hopforge.sim.packet.saturation import find_saturation
 from hopforge.sim.packet.settings import packet_settings, unit_period_ns
 from hopforge.sim.packet.simulation import measurement_rows, run_packets, write_packets
+from hopforge.sim.packet.state import port_bits
 
 
 def config(
@@ -104,6 +107,9 @@ def assert_equal_to_golden(checked: Config, load: float, seed: int = 1) -> list[
         ((6, 5), "ofr", "{messages: 3, queue_packets: 2, queues: receiving, outflank_distance: 1, eta: 0.5}", "uniform",
          "mesh"),
         ((4, 4, 4), "ofr", "{messages: 3, link_ns: 33.3, host_ns: 0, link_gbps: 17}", "butterfly_stages", "torus"),
+        ((3, 2, 3, 2), "ofr", "{messages: 2, queue_packets: 2}", "uniform", "torus"),
+        ((2, 3, 2, 2, 2), "por", "{messages: 2, queue_packets: 2, queues: receiving}", "uniform", "torus"),
+        ((8, 5), "ofr", "{messages: 3, queue_packets: 2, outflank_share: 0.35}", "tornado", "torus"),
     ],
 )  # fmt: skip
 def test_every_packet_as_in_the_golden_network(
@@ -153,6 +159,16 @@ def test_lifetime_of_a_packet_alone(algorithm: str) -> None:
     assert found.lifetime_ns == found.lifetime_max_ns == pytest.approx((64 + 80) + 6 * (204.8 + 200) + (64 + 80))
 
 
+@pytest.mark.parametrize("queues", ["sending", "receiving"])
+def test_long_gaps_between_messages_are_no_standstill(queues: str) -> None:
+    # a message of one packet each 204.8 · 4/8 / 10⁻⁴ ns = 1.02 ms; a standstill is 2000 packets of 204.8 ns = 0.41 ms
+    checked = config((4, 4), "abr", f"{{messages: 3, queues: {queues}}}", "tornado", message_packets=1)
+    found = run_packets(PacketNetwork(checked, 1e-4, 1))
+    assert found.complete
+    # a source offers in every 1/2.4 of the time between two packets at load 1
+    assert 0 <= found.lifetime_max_ns - (144 + 2 * 404.8 + 144) + 1e-6 < 204.8 * 4 / 8 / 2.4 + 1.6
+
+
 def ring_loads(network: PacketNetwork) -> dict[tuple[int, int, tuple[int, ...]], int]:
     """Slots taken in every ring of both escape networks: (VC, port, coordinates of the line) → number."""
     nodes = places(network)
@@ -162,18 +178,24 @@ def ring_loads(network: PacketNetwork) -> dict[tuple[int, int, tuple[int, ...]],
     else:
         taken = [int(network.state["packet"]["queue"][packet]) for packet in network.live_packets()]
     loads: dict[tuple[int, int, tuple[int, ...]], int] = {}
+    stride = 1 << port_bits(len(network.grid.radices))
     for q in taken:
-        vc, port, node = q % r.VC_STRIDE, q // r.VC_STRIDE % r.PORT_STRIDE, q // r.VC_STRIDE // r.PORT_STRIDE
-        if vc != r.ADAPTIVE and port != r.HOST_PORT:
+        vc, (node, port) = q % r.VC_STRIDE, divmod(q // r.VC_STRIDE, stride)
+        if vc != r.ADAPTIVE and port < 2 * len(network.grid.radices):
             line = tuple(x for i, x in enumerate(nodes[node]) if i != port // 2)
             loads[vc, port, line] = loads.get((vc, port, line), 0) + 1
     return loads
 
 
-@pytest.mark.parametrize("algorithm, queues", [("abr", "sending"), ("ofr", "sending"), ("ofr", "receiving")])
-def test_every_ring_of_the_escape_network_keeps_a_bubble(algorithm: str, queues: str) -> None:
+@pytest.mark.parametrize("radices, algorithm, queues", [
+    ((4, 5), "abr", "sending"), ((4, 5), "ofr", "sending"), ((4, 5), "ofr", "receiving"),
+    ((4, 2, 2, 2), "ofr", "sending"),
+])  # fmt: skip
+def test_every_ring_of_the_escape_network_keeps_a_bubble(
+    radices: tuple[int, ...], algorithm: str, queues: str
+) -> None:
     packet = f"{{messages: 12, queue_packets: 2, queues: {queues}}}"
-    network = PacketNetwork(config((4, 5), algorithm, packet, message_packets=12), 3.0, 2, log=True)
+    network = PacketNetwork(config(radices, algorithm, packet, message_packets=12), 3.0, 2, log=True)
     done, fullest = False, 0
     while not done:
         done = network.advance(network.cycle + 97)
@@ -185,6 +207,18 @@ def test_every_ring_of_the_escape_network_keeps_a_bubble(algorithm: str, queues:
     assert fullest >= 3, "the escape network was never under pressure"
     assert (network.log["delivered"] > 0).all()
     assert int(network.counters["delivered"]) == len(network.log)
+
+
+@pytest.mark.parametrize("n, minimal, detours", [(2, 4, 8 + 16), (3, 12, 24 + 36), (4, 24, 48 + 64), (5, 40, 80 + 100)])
+def test_the_proof_looks_at_all_classes_of_rings(n: int, minimal: int, detours: int) -> None:
+    """4 · n (n − 1) / 2 pairs of directions upwards; with detours in both networks, and each class before each."""
+    grid = Grid((3,) * n)
+    for queues in ("sending", "receiving"):
+        for algorithm, found in (("abr", minimal), ("por", detours), ("ofr", detours)):
+            settings = packet_settings(config(grid.radices, algorithm, f"{{queues: {queues}}}"))
+            assert check_escape(grid, settings) == found
+            with pytest.raises(DeadlockError, match=r"^packet.enter_slots must be at least 2 on a torus, not 1"):
+                check_escape(grid, dataclasses.replace(settings, enter_slots=1))
 
 
 @pytest.mark.parametrize("queues", ["sending", "receiving"])
@@ -360,8 +394,13 @@ def test_mistakes_are_told() -> None:
             PacketNetwork(config(*args, **more), 0.5, 1)  # type: ignore[arg-type]
 
     refused(r"^routing.algorithm must be one of abr, por, ofr for router.model packet, not dor$", (4, 4), "dor")
-    refused(r"^topology.radices must have 2 to 3 dimensions for routing.algorithm ofr, not 1$", (4,), "ofr")
-    refused(r"^topology.radices must have 1 to 3 dimensions for routing.algorithm abr, not 4$", (2, 2, 2, 2), "abr")
+    refused(r"^topology.radices must have 2 to 6 dimensions for routing.algorithm ofr, not 1$", (4,), "ofr")
+    six = config((2,) * 6, "abr")
+    seven = six.model_copy(update={"topology": six.topology.model_copy(update={"radices": (2,) * 7})})
+    with pytest.raises(UserError, match=r"^topology.radices must have 1 to 6 dimensions for .* abr, not 7$"):
+        packet_settings(seven)
+    with pytest.raises(ConfigError, match=r"packet.outflank_share: cannot stand together with outflank_distance$"):
+        config((4, 4), "ofr", "{outflank_share: 0.5, outflank_distance: 2}")
     refused(r"^routing.algorithm por goes round a ring: .* torus, not mesh$", (4, 4), "por", kind="mesh")
     refused(r"^packet.inject_slots must be at most packet.queue_packets=4, not 5$", (4, 4), "abr",
             "{queue_packets: 4, inject_slots: 5}")  # fmt: skip

@@ -14,6 +14,7 @@ from hopforge.sim.reproduce import (
     Reproduction,
     outflank,
     outflank_assumptions,
+    outflank_eta,
     outflank_mesh,
     run_reproduction,
 )
@@ -127,6 +128,40 @@ def test_experiments_change_one_answer_each(monkeypatch: pytest.MonkeyPatch) -> 
     assert compared[0].paper == 0.55
     assert compared[0].assumption.startswith("answers: definition; changed: nothing; ")
     assert len(outflank_assumptions._draw(data, Options()).axes) == len(outflank_assumptions.CELLS)
+
+
+def test_eta_decides_how_many_packets_take_a_detour(monkeypatch: pytest.MonkeyPatch) -> None:
+    points = outflank_eta._points(Options())
+    assert len(points) == len({tuple(p.values()) for p in points}) == 2 * 2 * 8
+    assert len(outflank_eta._points(Options(full=True))) == 2 * 5 * 2 * 8
+    assert outflank.cell_config("uniform", "por", 8, "simulator", 6, eta=1.5).packet.eta == 1.5
+
+    def ring(pattern: str, algorithm: str, _k: int, _answers: str, messages: int, eta: float = 0.0) -> Config:
+        text = small("tornado", algorithm, 8, "definition", messages)
+        topology = text.topology.model_copy(update={"radices": (5, 5)})
+        packet = text.packet.model_copy(update={"eta": eta})
+        return text.model_copy(update={"topology": topology, "packet": packet})
+
+    monkeypatch.setattr(outflank_eta, "cell_config", ring)
+    monkeypatch.setattr(outflank_eta, "LOAD", 1.0)
+    found = {
+        eta: pd.DataFrame(outflank_eta.measure_eta({**points[0], "eta": eta, "messages": 3}, Options()))
+        for eta in (0.0, 1.0, 1000.0)
+    }
+    derouted = [float(rows["derouted_at_load"].iloc[0]) for rows in found.values()]
+    # a way of more hops is never taken where the length decides: d̃ > d with an odd number of nodes in a ring
+    assert derouted[0] > derouted[1] > derouted[2] == 0
+    minimal = run_packets(PacketNetwork(ring("", "abr", 8, "", 3), 1.0, 1))
+    assert found[1000.0]["lifetime_at_load_ns"].iloc[0] == minimal.lifetime_ns
+    data = pd.concat(found.values())
+    compared = outflank_eta._compare(data, Options())
+    assert [(c.quantity, c.paper) for c in compared] == [
+        ("γ*, butterfly, POR, η = 0", None),
+        ("γ*, butterfly, POR, η = 1", 0.55),
+        ("γ*, butterfly, POR, η = 1000", None),
+    ]
+    assert all(c.ours == rows["saturation"].iloc[0] for c, rows in zip(compared, found.values(), strict=True))
+    assert len(outflank_eta._draw(data, Options()).axes) == 3
 
 
 def test_meshes_have_outflank_detours_only(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -244,11 +244,10 @@ def test_keys_that_cannot_be_reduced_are_told(tmp_path: Path) -> None:
 
 def test_sources_of_the_packet_router_are_named() -> None:
     text = "name: x\ntopology: {kind: torus, radices: [4, 4]}\nrouter: {model: packet}\nrouting: {algorithm: ofr}\n"
-    workload = "workload: {kind: collective, operation: barrier}\n"
-    for source, others in (("program", "the other models"), ("rounds", "input_output_queued")):
-        expected = f"traffic.source: must be bernoulli with router.model=packet, not {source}, which is for {others}"
-        with pytest.raises(ConfigError, match=expected):
-            parse_config(f"{text}{workload}traffic: {{source: {source}}}\n")
+    for source, others in (("on_off", "the other models"), ("rounds", "input_output_queued")):
+        expected = f"traffic.source: must be bernoulli or program with router.model=packet, not {source}, which is for "
+        with pytest.raises(ConfigError, match=expected + others):
+            parse_config(f"{text}traffic: {{source: {source}}}\n")
 
 
 @pytest.mark.parametrize("name", sorted(path.name for path in (ROOT / "configs").glob("*.yml")))

@@ -1,0 +1,93 @@
+"""A packet network whose hosts run the program of section `workload`."""
+
+import dataclasses
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hopforge.model.config import Config
+from hopforge.model.config.workload import ProgramWorkload
+from hopforge.model.network.parts.program_arrays import MAX_CYCLES, ProgramError, ProgramSource, program_arrays
+from hopforge.model.workload.program import waiting_text
+from hopforge.sim.packet import records as r
+from hopforge.sim.packet.network import RouterNetwork
+from hopforge.sim.packet.program_kernel import run, run_with_credits
+from hopforge.sim.packet.settings import packet_settings
+from hopforge.sim.packet.state import HostProgram
+from hopforge.sim.run.sources import program_source
+from hopforge.sim.traffic.placed import PlacedProgram, place_program
+
+
+class ProgramNetwork(RouterNetwork):
+    """A packet network with a program on its hosts, at cycle 0.
+
+    Parameters
+    ----------
+    config : Config
+        With ``router.model: packet`` and ``traffic.source: program``.
+    seed : int
+        Of the mapping, and of generated graphs.
+    check : bool
+        Prove the escape network free of deadlock first.
+
+    Attributes
+    ----------
+    placed : PlacedProgram
+        The program on its hosts.
+    ranks, messages : NumPy records
+        ``RANK[rank]`` and ``MESSAGE[message]`` (`model.network.core.records`).
+
+    Raises
+    ------
+    PacketError, WorkloadError, TraceError, ProgramError, DeadlockError
+        Settings or a program that do not fit, or that can deadlock.
+    """
+
+    def __init__(self, config: Config, seed: int, *, check: bool = True) -> None:
+        settings = packet_settings(config)
+        # packets of a message are counted by the message; a host's link is all that slows it
+        settings = dataclasses.replace(settings, messages=1, message_packets=1, feed_cycles=settings.host_send_cycles)
+        super().__init__(config, seed, settings, check=check)
+        assert isinstance(config.workload, ProgramWorkload), "checked by model.config"
+        self.placed: PlacedProgram = place_program(config.workload, self.topology, seed)
+        source = packet_source(config, self.placed)
+        program = HostProgram(program_arrays(source), self.placed.program.ranks, source.interleaved)
+        self._begin(program)
+        self.ranks = self.state["rank"][: self.placed.program.ranks]
+        self.messages = self.state["message"][: self.placed.program.messages]
+        #: cycles for which entries of the heaps have room
+        self._last = min(MAX_CYCLES, 1 << (62 - program.message_bits))
+
+    def advance(self, until: int) -> bool:
+        """Go on until cycle `until`; returns whether all ranks are at their end and nothing is under way.
+
+        Raises
+        ------
+        DeadlockError
+            A standstill.
+        ProgramError
+            Ranks that wait for ever, or more cycles than are counted.
+        """
+        code = self._run((run, run_with_credits), min(until, self._last))
+        if code == r.WAITING:
+            waiting = np.flatnonzero(self.ranks["finished"] < 0)
+            placed = self.placed
+            raise ProgramError(
+                f"workload: the program cannot end: in cycle {self.cycle} nothing is under way and"
+                f" {waiting_text(placed.program, placed.trace, waiting, self.ranks['at'])}"
+            )
+        if code == r.DONE and self.cycle >= self._last:
+            raise ProgramError(f"workload: the program takes more than the {self._last} cycles that are counted")
+        return code == r.EMPTY
+
+    @property
+    def local(self) -> NDArray[np.bool_]:
+        """Whether a message stays within a host, bool[message]."""
+        return self.placed.local
+
+
+def packet_source(config: Config, placed: PlacedProgram) -> ProgramSource:
+    """Return the program with packets of ``packet.packet_bytes``; what is left of a message fills a whole one."""
+    size = config.packet.packet_bytes
+    source = program_source(config, placed)
+    return dataclasses.replace(source, mtu_bytes=size, flit_bytes=size, mtu_key="packet.packet_bytes")
