@@ -10,6 +10,7 @@ import pytest
 from numba import int64
 
 from hopforge.model.config import ConfigError, parse_config
+from hopforge.model.errors import UserError
 from hopforge.model.kernel.compile import kernel
 from hopforge.model.kernel.histogram import HISTOGRAM_BINS
 from hopforge.model.network.core.event_log import put_log
@@ -17,9 +18,11 @@ from hopforge.model.network.core.hooks import ARRIVED, LOST, call_hook
 from hopforge.model.network.core.records import GRANTED, HEAD, NET_RECORD, RECEIVED, SENT, TAIL
 from hopforge.model.network.core.spray_records import DELAYS, EXTENTS, FLOW_BUFFERS, HISTOGRAMS, HOST_BUFFERS
 from hopforge.model.network.golden_reorder import GoldenReceiver, GoldenSource, n_reordered, reordered_extent
+from hopforge.model.routing import RoutingError
 from hopforge.sim.run.packet_script import draw_packets
 from hopforge.sim.run.program_run import run_program
 from hopforge.sim.run.simulation import Simulation
+from hopforge.sim.start.preparation import prepare
 
 TREE = "{kind: fat_tree, k: 2, n: 2}"  # 8 hosts, two leaves up to 4 ways
 PACKETS = 3
@@ -117,11 +120,11 @@ def test_order_and_buffers_are_those_of_the_golden_model(arguments: tuple[str, .
     for n, name in enumerate(("after_one", "after_two", "after_three"), start=1):
         assert count[name] == sum(each.n_reordered(n) for each in receivers.values())
     assert histogram(found.run, FLOW_BUFFERS) == sorted(k for each in receivers.values() for k in each.occupancy)
-    delays = []
+    delays, numbers = [], found.numbers()
+    arrived = {packet: cycle for cycle, _, packet, kind in found.received if kind & TAIL}
     for (source, host), each in receivers.items():
         assert [number for number, _ in each.delivered] == list(range(len(each.came)))
-        numbers = found.numbers()
-        came = {numbers[p]: cycle for cycle, h, p, kind in found.received if kind & TAIL and (p[0], h) == (source, host)}
+        came = {numbers[p]: cycle for p, cycle in arrived.items() if (p[0], found.target[p]) == (source, host)}
         delays += [cycle - came[number] for number, cycle in each.delivered]
     assert histogram(found.run, DELAYS) == sorted(delays)
     assert count["delay_sum"] == sum(delays)
@@ -238,7 +241,8 @@ def taken_up_cycles(found: Seen) -> dict[tuple[int, int], int]:
     created = creation_cycles()
     tails = {p: cycle for cycle, _, p, kind in found.sent if kind & TAIL}
     return {
-        (host, number): max(created[host, number], tails.get((host, number - 1), -1) + 1) for host, number in found.target
+        (host, number): max(created[host, number], tails.get((host, number - 1), -1) + 1)
+        for host, number in found.target
     }
 
 
@@ -368,7 +372,8 @@ def test_programs_get_messages_in_order() -> None:
     for name, traffic, vcs in (
         ("alone", "entropy: {per: packet}", 2), ("watched", "entropy: {per: packet}, reorder: {deliver: at_once}", 2),
         ("in order", "entropy: {per: packet}, reorder: {}", 2), ("one way", "entropy: {per: flow}, reorder: {}", 1),
-        ("one way, alone", "entropy: {per: flow}", 1), ("few", "entropy: {per: packet}, reorder: {buffer_packets: 1}", 2),
+        ("one way, alone", "entropy: {per: flow}", 1),
+        ("few", "entropy: {per: packet}, reorder: {buffer_packets: 1}", 2),
     ):  # fmt: skip
         run = program(traffic, vcs)
         found = run_program(run)
@@ -408,6 +413,18 @@ def test_what_makes_no_sense_is_refused(traffic: str, routing: str, said: str) -
             f"name: x\ntopology: {TREE}\nrouting: {{algorithm: minimal, {routing}}}\nrouter: {{vcs: 2}}\n"
             f"traffic: {{{traffic}}}\n"
         )
+
+
+def test_hardware_has_no_reorder_buffer() -> None:
+    text = "routing: {algorithm: up_down}\ntraffic: {reorder: {buffer_packets: 3}}"
+    with pytest.raises(UserError, match=r"traffic.reorder.buffer_packets must be null for --part network.* not 3"):
+        prepare("cosim network", parse_config(f"name: x\ntopology: {TREE}\n{text}\n"))
+
+
+def test_failures_take_minimal_over_all_ways_only() -> None:
+    failure = "{cycle: 400, links: [[0, 4]]}"
+    with pytest.raises(RoutingError, match=r"routing.ways: must be all for a network with failures, not one"):
+        simulation("", "algorithm: minimal, ways: one", more=f", failures: [{failure}]")
 
 
 def test_other_routers_and_algorithms_are_refused() -> None:
