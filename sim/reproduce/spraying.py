@@ -4,8 +4,9 @@ Issue 20, point 6. Definitions: docs/definitions/spraying.md.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
+from typing import Any
 
 import pandas as pd
 from matplotlib.figure import Figure
@@ -125,11 +126,11 @@ def _compare(name: str, data: pd.DataFrame, options: Options) -> list[Comparison
     return found
 
 
-def _order_words(row: dict[str, object]) -> str:
+def _order_words(row: Mapping[Any, Any]) -> str:
     """Say how far packets come out of order."""
     saturated = "saturated; " if row["saturated"] is True else ""
     return (
-        f"{saturated}reordered {100 * float(str(row['reordered_share'])):.1f} %, at most {row['reorder_buffer_max']}"
+        f"{saturated}reordered {100 * row['reordered_share']:.1f} %, at most {row['reorder_buffer_max']}"
         f" packets of a flow wait, {row['host_buffer_max']} at a host"
     )
 
@@ -139,7 +140,7 @@ def _table(name: str, data: pd.DataFrame, options: Options) -> pd.DataFrame:
     return pd.DataFrame([_cells(row) for row in data.to_dict("records")])
 
 
-def _cells(row: dict[str, object]) -> dict[str, str]:
+def _cells(row: Mapping[Any, Any]) -> dict[str, str]:
     number = {key: float(value) for key, value in row.items() if isinstance(value, float) or type(value) is int}
     load, places = (number.get(key, math.nan) for key in ("load", _BUFFERS))
     run = "all-to-all" if math.isnan(load) else f"load {load:g}"

@@ -46,7 +46,7 @@ def count_value(net: Net, row: int, value: int) -> None:
 def tell_inner(net: Net, event: int, a: int, b: int) -> int:
     """Call the hook that follows messages, and return its answer."""
     inner_hook = spray_of(net).inner
-    return call_hook(inner_hook, net, event, a, b) if inner_hook != 0 else int64(0)
+    return call_hook(inner_hook, net, event, a, b) if inner_hook != 0 else 0
 
 
 @inner
