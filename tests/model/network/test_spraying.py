@@ -10,6 +10,7 @@ import pytest
 from numba import int64
 
 from hopforge.model.config import ConfigError, parse_config
+from hopforge.model.config.uses import unused_sections
 from hopforge.model.errors import UserError
 from hopforge.model.kernel.compile import kernel
 from hopforge.model.kernel.histogram import HISTOGRAM_BINS
@@ -413,6 +414,15 @@ def test_what_makes_no_sense_is_refused(traffic: str, routing: str, said: str) -
             f"name: x\ntopology: {TREE}\nrouting: {{algorithm: minimal, {routing}}}\nrouter: {{vcs: 2}}\n"
             f"traffic: {{{traffic}}}\n"
         )
+
+
+@pytest.mark.parametrize(("reorder", "command", "unused"), [
+    ("{}", "net", []), ("{}", "series", ["traffic.reorder"]), ("{}", "trace", ["traffic.reorder"]),
+    ("{buffer_packets: 3}", "series", []), ("{buffer_packets: 3}", "net", []),
+])  # fmt: skip
+def test_commands_say_that_they_do_not_look_at_the_order(reorder: str, command: str, unused: list[str]) -> None:
+    text = f"name: x\ntopology: {TREE}\nrouting: {{algorithm: up_down}}\ntraffic: {{reorder: {reorder}}}\n"
+    assert unused_sections(parse_config(text), [command]) == unused
 
 
 def test_hardware_has_no_reorder_buffer() -> None:
