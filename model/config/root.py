@@ -20,6 +20,7 @@ from hopforge.model.config.lookup import AddressConfig, LookupConfig
 from hopforge.model.config.quality import quality_problems
 from hopforge.model.config.router import PacketConfig, RouterConfig, RoutingConfig, TablesConfig
 from hopforge.model.config.simulation import DegradedConfig, FailedConfig, SimulationConfig, failure_problems
+from hopforge.model.config.spraying import spraying_problems
 from hopforge.model.config.topology import TopologyConfig
 from hopforge.model.config.traffic import TrafficConfig
 from hopforge.model.config.wavelengths import WavelengthsConfig
@@ -150,6 +151,9 @@ class Config(Section):
         yield from ahead_problems(self.router, self.topology, self.lookup)
         yield from router_model_problems(self.router, self.traffic)
         yield from quality_problems(self.router, self.routing, self.traffic)
+        traffic = self.traffic
+        asked = {key: bool(getattr(traffic, key)) for key in ("entropy", "reorder", "reply", "acknowledge", "classes")}
+        yield from spraying_problems(self.router, self.routing, traffic.entropy, asked)
         runs = self.simulation
         yield from failure_problems(runs.failures, runs.deadlock_cycles, self.router, self.traffic)
         program = self.workload if isinstance(self.workload, ProgramWorkload) else None

@@ -215,9 +215,10 @@ class RoutingConfig(Section):
     ways: Literal["all", "one", "tables"] | None = None
     """minimal, valiant, ugal, ugal_global: all shortest paths (default), one for each pair (dimension order on grids
     and HyperX), or those of section `tables`."""
-    spread: Literal["packet", "flow"] | None = None
+    spread: Literal["packet", "flow", "entropy"] | None = None
     """minimal, valiant: of several ports of shortest paths (`ways: all`) every router draws one for each packet; or
-    (minimal) takes one by a hash of source and destination (default: VC allocation chooses)."""
+    takes one by a hash of source and destination (`flow`: minimal), or of these and `traffic.entropy`, which with
+    valiant names the router of the detour, too (default: VC allocation chooses)."""
     classes: Literal["phases", "turns", "hops"] | None = None
     """minimal, valiant, ugal, ugal_global: what raises the class of a packet's virtual channel (default: the scheme
     with the fewest classes)."""
@@ -276,6 +277,8 @@ class RoutingConfig(Section):
             yield Problem("spread", f"{self.spread} is for {', '.join(spread)} only, not algorithm={self.algorithm}")
         if self.spread is not None and self.ways not in (None, "all"):
             yield Problem("spread", f"is for ways=all only, not ways={self.ways}")
+        if self.spread == "entropy" and self.over != "routers":
+            yield Problem("spread", f"entropy is for over=routers only, not over={self.over}")
         if self.links == "adaptive" and self.algorithm not in _OVER_ALL_LINKS:
             yield Problem("links", f"adaptive is for {', '.join(_OVER_ALL_LINKS)} only, not algorithm={self.algorithm}")
 
@@ -286,7 +289,7 @@ DECIDE_AT_SOURCE = (
     "booksim_ugal_xy_yx", "booksim_ugal_four", "booksim_ugal_four_by_hop",
 )  # fmt: skip
 #: value of `spread` → the algorithms that it is for
-_SPREAD = {"packet": ("minimal", "valiant"), "flow": ("minimal",)}
+_SPREAD = {"packet": ("minimal", "valiant"), "flow": ("minimal",), "entropy": ("minimal", "valiant")}
 #: algorithms that can give all parallel links as candidates
 _OVER_ALL_LINKS = ("dragonfly_min", "shortest", "up_down", "shortest_escape", "tables")
 _WITH_LIMIT = ("loren", "cowen", "thorup_zwick")

@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from hopforge.model.config.base import ConfigPath, Problem, Section
+from hopforge.model.config.spraying import EntropyConfig, ReorderConfig
 from hopforge.model.config.traffic_classes import TrafficClassConfig, class_problems
 
 Count = Annotated[int, Field(ge=1, le=65535)]
@@ -99,6 +100,10 @@ class TrafficConfig(Section):
     """Routers acknowledge packets over the routers that these have visited (default: none does)."""
     classes: tuple[TrafficClassConfig, ...] = ()
     """Classes of traffic, each with a source at every host (default: one for all)."""
+    entropy: EntropyConfig | None = None
+    """What hosts write into packets for `routing.spread: entropy` (default: nothing)."""
+    reorder: ReorderConfig | None = None
+    """Packets of a source in order, and how far from it they come (default: they count when they come)."""
     packet_flits: Count = 1
     """Length of packets."""
     packet_range: Annotated[tuple[Count, ...], Field(min_length=2, max_length=2)] | None = None

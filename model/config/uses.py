@@ -156,6 +156,20 @@ _SINGLE_KEYS: dict[str, tuple[Callable[[Config], bool], Sections]] = {
         lambda config: config.traffic.acknowledge is not None and config.app.engine != "packet",
         {"net", "series", "sweep", "trace", "demo", "gen network", "cosim network", "cosim service_host", "synth"},
     ),
+    "traffic.entropy": (
+        lambda config: config.traffic.entropy is not None and config.app.engine != "packet",
+        {"net", "series", "sweep", "trace", "demo"},
+    ),
+    "traffic.reorder": (  # series and trace tell nothing of it, but a host that waits for a place is seen there
+        lambda config: config.traffic.reorder is not None and config.traffic.reorder.buffer_packets is None
+        and config.app.engine != "packet",
+        {"net", "sweep", "demo"},
+    ),
+    "traffic.reorder.buffer_packets": (
+        lambda config: config.traffic.reorder is not None and config.traffic.reorder.buffer_packets is not None
+        and config.app.engine != "packet",
+        {"net", "series", "sweep", "trace", "demo"},
+    ),
     "workload.computing": (
         lambda config: isinstance(config.workload, ProgramWorkload) and not config.workload.computing.is_even,
         {"app", "net", "series", "sweep", "trace"},  # and `workload --to goal`

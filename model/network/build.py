@@ -42,6 +42,7 @@ from hopforge.model.network.parts.program_arrays import put_program
 from hopforge.model.network.parts.reply_arrays import put_replies
 from hopforge.model.network.parts.shared_switch import begin_shared, shared_match
 from hopforge.model.network.parts.speculation import speculate
+from hopforge.model.network.parts.spray_arrays import put_spraying
 from hopforge.model.network.parts.switch_match import switch_match
 from hopforge.model.network.parts.vc_match import match_vcs
 from hopforge.model.network.parts.wavefront import match_wavefront
@@ -247,7 +248,8 @@ def _put_router_parts(state: NetState, router: RouterParameters, ports: int) -> 
 
 def _put_source_parts(state: NetState, source: SourceParameters, tables: Tables) -> None:
     """Attach messages of several packets, the notes of learning algorithms and the ranks of a program."""
-    if source.message_packets > 1:
+    reorders = source.spraying is not None and source.spraying.deliver is not None and source.program is None
+    if source.message_packets > 1 or reorders:
         put_message_slots(state)
     if tables.feedback is not None:
         put_feedback(state, tables.feedback)
@@ -257,3 +259,5 @@ def _put_source_parts(state: NetState, source: SourceParameters, tables: Tables)
         put_program(state, source.program)
     if source.replies is not None:
         put_replies(state, source.replies)
+    if source.spraying is not None:
+        put_spraying(state, source.spraying)

@@ -16,6 +16,7 @@ from hopforge.model.network.parts.feedback import Feedback
 from hopforge.model.network.parts.lookup_build import RouteLookup
 from hopforge.model.network.parts.program_arrays import ProgramSource
 from hopforge.model.network.parts.reply_arrays import Replies
+from hopforge.model.network.parts.spray_arrays import Spraying
 from hopforge.model.network.parts.trail_tables import Acknowledges
 from hopforge.model.topology import Topology
 from hopforge.model.topology.link_times import input_queued_cycles, port_values
@@ -122,6 +123,8 @@ class SourceParameters:
         What routers send back; their last port must be free (`service_ports`).
     classes : TrafficClasses, optional
         Classes of traffic, each with a source of its own in place of all but `script` (BERNOULLI, SCRIPT).
+    spraying : Spraying, optional
+        Entropy of packets, reorder buffers; without `replies`, `acknowledges` and `classes`.
     """
 
     kind: int = 0
@@ -135,6 +138,7 @@ class SourceParameters:
     replies: Replies | None = None
     acknowledges: Acknowledges | None = None
     classes: TrafficClasses | None = None
+    spraying: Spraying | None = None
 
     @property
     def longest(self) -> int:

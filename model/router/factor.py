@@ -88,7 +88,7 @@ def _check(topology: Topology, plan: RoutingPlan, vcs: int, algorithm: str) -> N
             ("draws random numbers", plan.random),
             ("sends packets over a router drawn at the source", plan.uses_via),
             ("learns", plan.memory.size > 1),
-            ("chooses a link by the source (routing.links: hash, routing.spread: flow)", plan.by_source),
+            ("chooses a link by the source (routing.links: hash, routing.spread: flow or entropy)", plan.by_source),
         )
         if found
     ]

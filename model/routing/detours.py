@@ -48,7 +48,7 @@ from hopforge.model.routing.ways_table import (
     ways_table,
 )
 from hopforge.model.topology import Topology
-from hopforge.model.topology.spread import flow_place
+from hopforge.model.topology.spread import entropy_place, flow_place
 
 #: what has been decided: nothing, a detour, the way to the destination
 _UNDECIDED, _DETOUR, _HOMEWARD = range(3)
@@ -80,6 +80,25 @@ def _minimal_by_flow(
         return add_arrival(table, out, packet.dst)
     place = flow_place(int64(packet.src), int64(packet.dst), router, count_ways(table, router, home))
     return add_one_way(table, out, router, in_port, in_vc, home, place, True)
+
+
+def _minimal_by_entropy(
+    router: int, in_port: int, in_vc: int, packet: Any, net: Any, table: Any, memory: Any, out: Any
+) -> int:
+    home = table[table[HOME] + packet.dst]
+    if home == router:
+        return add_arrival(table, out, packet.dst)
+    return _add_hashed(packet, table, out, router, in_port, in_vc, home, True)
+
+
+@njit
+def _add_hashed(
+    packet: Any, table: Any, out: Any, router: int, in_port: int, in_vc: int, goal: int, homeward: bool
+) -> int:
+    """Add the port towards a goal that source, destination and entropy of the packet name."""
+    ports = count_ways(table, router, goal)
+    place = entropy_place(int64(packet.src), int64(packet.dst), int64(packet.part), router, ports)
+    return add_one_way(table, out, router, in_port, in_vc, goal, place, homeward)
 
 
 @njit
@@ -117,13 +136,16 @@ def _draw_other(net: Net, table: Any, router: int, home: int) -> int:
     if table[GROUPS] == NEIGHBOURS:
         return _draw_neighbour(net, table, router, router, home)
     homes = table[HOMES]
-    if homes < 3:
-        return -1
+    return -1 if homes < 3 else _other_at(table, router, home, draw_below(net, router, homes - 2))
+
+
+@njit
+def _other_at(table: Any, router: int, home: int, place: int) -> int:
+    """Router with hosts at a place among those that are neither this one nor the destination's."""
     here, there = table[table[PLACE] + router], table[table[PLACE] + home]
-    chosen = draw_below(net, router, homes - 2)
-    chosen += 1 if chosen >= min(here, there) else 0
-    chosen += 1 if chosen >= max(here, there) else 0
-    return table[table[LIST] + chosen]
+    place += 1 if place >= min(here, there) else 0
+    place += 1 if place >= max(here, there) else 0
+    return table[table[LIST] + place]
 
 
 @njit
@@ -288,10 +310,31 @@ def _next_goal(net: Net, table: Any, memory: Any, router: int, packet: Any, home
     return home if packet.phase == _HOMEWARD else packet.via
 
 
+def _detour_by_entropy(
+    router: int, in_port: int, in_vc: int, packet: Any, net: Any, table: Any, memory: Any, out: Any
+) -> int:
+    """Valiant over the router that the entropy names."""
+    home = table[table[HOME] + packet.dst]
+    if home == router:
+        return add_arrival(table, out, packet.dst)
+    if packet.phase == _UNDECIDED:
+        packet.phase = _HOMEWARD
+        others = table[HOMES] - 2
+        if others > 0:
+            routers = table[ROUTERS]
+            place = entropy_place(int64(packet.src), int64(packet.dst), int64(packet.part), routers, others)
+            packet.phase, packet.via, packet.user1 = _DETOUR, _other_at(table, router, home, place), 1
+    if packet.phase == _DETOUR and packet.via == router:
+        packet.phase = _HOMEWARD
+    goal = home if packet.phase == _HOMEWARD else packet.via
+    return _add_hashed(packet, table, out, router, in_port, in_vc, goal, packet.phase == _HOMEWARD)
+
+
 #: with detours, value of `routing.spread` → relation
 _RELATIONS = {
     (False, None): _minimal, (False, "packet"): _minimal_by_packet, (False, "flow"): _minimal_by_flow,
-    (True, None): _detour, (True, "packet"): _detour_by_packet,
+    (False, "entropy"): _minimal_by_entropy,
+    (True, None): _detour, (True, "packet"): _detour_by_packet, (True, "entropy"): _detour_by_entropy,
 }  # fmt: skip
 
 
@@ -329,13 +372,16 @@ def _plan(topology: Topology, vcs: int, options: dict[str, Any], name: str, how:
     )
     if not detours and spread is not None:  # whatever is drawn, it is one of all shortest ways
         return replace(
-            plan, random=spread == "packet", by_source=spread == "flow", every=relation(_minimal),
+            plan, random=spread == "packet", by_source=spread != "packet", every=relation(_minimal),
             every_candidates=ways.most_ports,
         )  # fmt: skip
     if not detours:
         return plan
     every = relation(EVERY[classes.scheme])
-    return replace(plan, phases=3, uses_via=True, random=True, every=every, every_candidates=2 * topology.max_ports)
+    return replace(
+        plan, phases=3, uses_via=True, random=True, by_source=spread == "entropy", every=every,
+        every_candidates=2 * topology.max_ports,
+    )  # fmt: skip
 
 
 @register("minimal")

@@ -27,7 +27,10 @@ def _reasons(plan: RoutingPlan) -> Iterator[str]:
     if plan.memory.size > 1 or plan.feedback is not None or plan.agents is not None:
         yield "learns, and what the next router has learned is not known here"
     if plan.by_source:
-        yield "chooses a link by the source (routing.links: hash, routing.spread: flow), which a router does not know"
+        yield (
+            "chooses a link by the source (routing.links: hash, routing.spread: flow or entropy), which a router does "
+            "not know"
+        )
     if plan.max_candidates > 1:
         yield "gives several ports for a destination, so the next router is not known before allocation"
     changing = [] if plan.unguarded is not None else fields_read(plan.route).changing

@@ -73,7 +73,8 @@ class RoutingPlan:
     words : str
         How its virtual channels keep it free of deadlock, for people.
     by_source : bool
-        The source decides among parallel links (``links: hash``), which tables and lookups do not know.
+        The source decides among links (``links: hash``, ``spread: flow`` or ``entropy``), which tables and lookups do
+        not know.
     inject_mask : int or ndarray
         VCs that hosts may use (with replies: for requests).
     reply_mask : int or ndarray

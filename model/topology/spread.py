@@ -1,4 +1,4 @@
-"""Spread over all shortest ways by a hash of source and destination: every router chooses a port by itself (ECMP)."""
+"""Spread over all shortest ways by a hash of what a packet says: every router chooses a port by itself (ECMP)."""
 
 from typing import Any
 
@@ -6,23 +6,31 @@ from numba import njit
 
 from hopforge.model.topology.base import TopologyError
 
-__all__ = ["flow_place", "refuse_spread"]
+__all__ = ["entropy_place", "flow_place", "refuse_spread"]
 
 _WORD = 0xFFFFFFFF
 #: odd multipliers with well mixed bits: 2^32 divided by the golden ratio, and two of MurmurHash3
 _SOURCE, _GOAL, _ROUTER = 2654435761, 2246822507, 3266489909
+#: ... and one of xxHash
+_ENTROPY = 668265263
+
+
+@njit
+def entropy_place(src: Any, dst: Any, entropy: Any, router: Any, ways: Any) -> Any:
+    """Return which of several equal ways the packets of an entropy take at a router, 0 … ways − 1.
+
+    The router's number enters the hash, so that routers one behind the other choose independently.
+    """
+    word = (((src + 1) * _SOURCE) ^ (entropy * _ENTROPY)) & _WORD
+    word = ((word ^ (word >> 15) ^ dst) * _GOAL) & _WORD
+    word = ((word ^ (word >> 13) ^ router) * _ROUTER) & _WORD
+    return (word ^ (word >> 16)) % ways
 
 
 @njit
 def flow_place(src: Any, dst: Any, router: Any, ways: Any) -> Any:
-    """Return which of several equal ways the packets from a host to another take at a router, 0 … ways − 1.
-
-    The router's number enters the hash, so that routers one behind the other choose independently.
-    """
-    word = ((src + 1) * _SOURCE) & _WORD
-    word = ((word ^ (word >> 15) ^ dst) * _GOAL) & _WORD
-    word = ((word ^ (word >> 13) ^ router) * _ROUTER) & _WORD
-    return (word ^ (word >> 16)) % ways
+    """Return which of several equal ways the packets from a host to another take at a router, 0 … ways − 1."""
+    return entropy_place(src, dst, 0, router, ways)
 
 
 def refuse_spread(spread: str | None, what: str) -> None:

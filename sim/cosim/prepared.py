@@ -52,6 +52,12 @@ def prepare_network(
             "--simulator must be verilator for --part network with router.route_computation=lookup, not icarus, which "
             "loses the port link_change"
         )
+    reorder = config.traffic.reorder
+    if reorder is not None and reorder.buffer_packets is not None:
+        raise UserError(
+            "traffic.reorder.buffer_packets must be null for --part network, whose hosts have no reorder buffer, not "
+            f"{reorder.buffer_packets}"
+        )
     return network_setup(
         config,
         config.simulation.load if load is None else load,

@@ -6,13 +6,14 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from hopforge.model.config.router import RoutingConfig
 from hopforge.model.config.simulation import FailedConfig, FailureConfig, describe_failed
 from hopforge.model.routing import RoutingError, RoutingPlan
 from hopforge.model.topology import Topology
 from hopforge.model.topology.failed import failed_hosts, failed_ports, failed_switches, without_failed
 
 #: algorithms that find their way by the links that are there; the others reckon with coordinates
-GRAPH_ALGORITHMS = ("tables", "shortest", "up_down", "shortest_escape", "file")
+GRAPH_ALGORITHMS = ("tables", "shortest", "up_down", "shortest_escape", "file", "minimal")
 #: algorithms of dragonflies that go around links between groups that are down
 GROUP_ALGORITHMS = ("dragonfly_min", "valiant_group", "valiant_node", "ugal_group", "ugal_node", "par", "q_adaptive")
 #: those whose agents get another escape
@@ -58,7 +59,7 @@ class Epoch:
         return np.where(self.hosts, np.uint32(0), np.asarray(mask, np.uint32)).astype(np.uint32)
 
 
-def check_algorithm(algorithm: str) -> None:
+def check_algorithm(routing: RoutingConfig) -> None:
     """Refuse a routing algorithm that cannot go around what is down.
 
     Raises
@@ -66,6 +67,9 @@ def check_algorithm(algorithm: str) -> None:
     RoutingError
         Naming those that can.
     """
+    algorithm = routing.algorithm
+    if algorithm == "minimal" and routing.ways not in (None, "all"):
+        raise RoutingError(f"routing.ways: must be all for a network with failures, not {routing.ways}")
     known = (*GRAPH_ALGORITHMS, *GROUP_ALGORITHMS, *AGENT_ALGORITHMS)
     if algorithm not in known:
         raise RoutingError(

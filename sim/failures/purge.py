@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from hopforge.model.network.core.lookup_state import NO_VC, NOTHING
 from hopforge.model.network.core.records import ACTIVE, DRAIN, HOST_VC_BITS, HOST_VC_MASK, IDLE, RC, VA
 from hopforge.model.network.core.state import NetState
+from hopforge.model.network.parts.spraying import tell_lost
 from hopforge.sim.failures.acknowledges import lose_acknowledges, sent_by_service_hosts
 
 Bools = NDArray[np.bool_]
@@ -194,7 +195,10 @@ def remove_packets(state: NetState, gone: Bools) -> int:
 
 def free_records(state: NetState, packets: Numbers) -> None:
     """Return the records of packets that are no more to the pool; their messages are lost."""
-    if state["messages"]:
+    if "spray" in state.arrays:
+        for p in packets.tolist():
+            tell_lost(state.record[0], p, int(state["cycle"]))
+    elif state["messages"]:
         for p in packets.tolist():
             _lose_message(state, p)
     free = int(state["free_packets"])

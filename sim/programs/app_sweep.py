@@ -13,7 +13,7 @@ from hopforge.model.config import Config
 from hopforge.model.output.plots import draw_grouped_bars, new_figure, save_figure, style_axes
 from hopforge.model.output.results import run_metadata, staged, write_metadata, write_tables
 from hopforge.sim.programs.app_setup import prepare_programs
-from hopforge.sim.programs.application import run_app
+from hopforge.sim.programs.application import AppRun, run_app
 from hopforge.sim.run.jobs import Job, program_jobs
 from hopforge.sim.run.kept_results import Row
 from hopforge.sim.run.sweep import Sweep
@@ -38,7 +38,8 @@ class AppSweep(Sweep):
 
     def run_one(self, job: Job) -> Row:
         """Run a program."""
-        return asdict(run_app(job.config).found)
+        run = run_app(job.config)
+        return run.row() if isinstance(run, AppRun) else asdict(run.found)
 
     def summarise(self, runs: pd.DataFrame) -> pd.DataFrame:
         """One row per variant: means over seeds, and `gain`, the makespan of the first variant over its own."""

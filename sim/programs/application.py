@@ -30,6 +30,7 @@ from hopforge.sim.programs.loggops_engine import LARGEST_TIME
 from hopforge.sim.programs.loggops_run import LoggopsRun, ScheduleSetup, run_schedule
 from hopforge.sim.programs.rank_times import ProgramMeasurement, makespan, mean_share, rank_table
 from hopforge.sim.run.lookup_measures import lookup_totals
+from hopforge.sim.run.reordering import Reordering, reordering
 from hopforge.sim.traffic.program_traffic import switch_visits
 from hopforge.sim.traffic.scheduled import is_schedule
 
@@ -91,6 +92,8 @@ class AppRun:
         What ranks of a schedule did when.
     links : LinkBytes, optional
         What links carry, of a schedule with engine flow.
+    reordering : Reordering, optional
+        Order of packets, with engine packet and ``traffic.reorder``.
     """
 
     config: Config
@@ -99,6 +102,11 @@ class AppRun:
     energy: pd.DataFrame
     activity: GraphActivity | None = None
     links: LinkBytes | None = None
+    reordering: Reordering | None = None
+
+    def row(self) -> dict[str, Any]:
+        """As a row of a table."""
+        return asdict(self.found) | ({} if self.reordering is None else self.reordering.columns())
 
 
 def run_app(
@@ -231,13 +239,14 @@ def _run_packet(setup: AppSetup, progress: Progress | None) -> AppRun:
     message = run.state["message"][: placed.program.messages]
     remote = ~placed.local
     lookups = lookup_totals(run.state.lookup)
-    return _result(
+    found = _result(
         setup, cpu=done.cpu_seconds,
         latency=(message["arrived"] - message["started"])[remote] * second,
         finish=ranks["finished"] * second, waiting=ranks["waited"] * second, computing=ranks["computed"] * second,
         miss_share=1 - lookups["hit_rate"] if lookups["lookups"] else float(config.app.lookup != "hit"),
         visits=(int(run.state["hops_sum"]), int(run.state["output_port"]["flits"].sum())),
     )
+    return replace(found, reordering=done.reordering)
 
 
 def _run_packet_routers(setup: AppSetup, network: "ProgramNetwork", progress: Progress | None) -> AppRun:
@@ -277,7 +286,7 @@ def _run_schedule_packet(
         miss_share=float(setup.config.app.lookup != "hit"),
         visits=(int(run.state["hops_sum"]), int(run.state["output_port"]["flits"].sum())),
     )
-    return replace(found, activity=graph_activity(schedule, times))
+    return replace(found, activity=graph_activity(schedule, times), reordering=reordering(run.state))
 
 
 def _result(
@@ -332,6 +341,7 @@ def app_rows(run: AppRun | LoggopsRun) -> list[tuple[str, str]]:
         *link_rows(run.links),
         ("messages", f"{found.messages:,} with {found.payload_bytes:,} bytes{local}"),
         *latency,
+        *([] if run.reordering is None else run.reordering.rows()),
         ("lookups", _lookups_text(run)),
         ("energy", f"{found.energy_j:.4g} J in all switches; without caches {found.conventional_energy_j:.4g} J"),
         ("processor time", f"{found.cpu_seconds:.2f} s"),
@@ -410,7 +420,7 @@ def write_app(run: AppRun | LoggopsRun, folder: Path) -> None:
         return
     with staged(folder) as scratch:
         write_tables(scratch, {
-            "app": pd.DataFrame([asdict(run.found)]), "ranks": run.ranks, "energy": run.energy,
+            "app": pd.DataFrame([run.row()]), "ranks": run.ranks, "energy": run.energy,
             **({} if run.activity is None else run.activity.tables()),
             **({} if run.links is None else {"links": run.links.table}),
         })

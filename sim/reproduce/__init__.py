@@ -46,6 +46,7 @@ from hopforge.sim.reproduce import (
     routing_methods,
     routing_qos,
     rule_figures,
+    spraying,
     table_cache,
     training,
 )
@@ -94,6 +95,7 @@ REPRODUCTIONS = index_by_name(
     training.REPRODUCTIONS,
     rule_figures.REPRODUCTIONS,
     job_figures.REPRODUCTIONS,
+    spraying.REPRODUCTIONS,
 )
 
 __all__ = [

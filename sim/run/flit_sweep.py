@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from hopforge.sim.run.first_runs import prepare_job
 from hopforge.sim.run.jobs import Job, try_variants
 from hopforge.sim.run.kept_results import Row
 from hopforge.sim.run.knee import Knee
+from hopforge.sim.run.reordering import Reordering
 from hopforge.sim.run.run_statistics import figure
 from hopforge.sim.run.simulation import Simulation
 from hopforge.sim.run.sweep import Sweep, curve_knees
@@ -97,6 +99,8 @@ MEANS = [
 ]
 #: with `traffic.reply`, or with `traffic.acknowledge`
 CLASS_MEANS = ["request_latency", "reply_latency", "round_trip_latency", "acknowledge_latency"]
+#: with `traffic.reorder`
+REORDER_MEANS = [field.name for field in fields(Reordering)]
 #: behind the name of a class of `traffic.classes`
 TRAFFIC_CLASS_MEANS = ["_offered", "_accepted", "_latency", "_latency_p99"]
 
@@ -122,7 +126,8 @@ def summarise(runs: pd.DataFrame) -> pd.DataFrame:
     for name in runs["variant"].unique():
         by_load = runs[runs["variant"] == name].groupby("load", sort=True)
         of_classes = [f"{each}{kind}" for each in traffic_classes(runs) for kind in TRAFFIC_CLASS_MEANS]
-        table = by_load[[*MEANS, *(name for name in CLASS_MEANS if name in runs), *of_classes]].mean().reset_index()
+        others = [name for name in (*CLASS_MEANS, *REORDER_MEANS) if name in runs]
+        table = by_load[[*MEANS, *others, *of_classes]].mean().reset_index()
         table.insert(0, "variant", name)
         table.insert(2, "saturated", by_load["saturated"].any().to_numpy())
         table.insert(3, "seeds", by_load["seed"].count().to_numpy())

@@ -41,7 +41,7 @@ def refuse_unsuitable(config: Config, plan: RoutingPlan) -> None:
         ("draws random numbers", plan.random),
         ("sends packets over a router drawn at the source", plan.uses_via),
         ("learns", plan.memory.size > 1 or plan.feedback is not None),
-        ("chooses a link by the source (routing.links: hash, routing.spread: flow)", plan.by_source),
+        ("chooses a link by the source (routing.links: hash, routing.spread: flow or entropy)", plan.by_source),
         ("needs an escape port, which a lookup does not answer", plan.obligation == "escape"),
     )
     declared = [reason for reason, found in reasons if found]

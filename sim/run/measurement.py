@@ -19,6 +19,7 @@ from hopforge.sim.run.class_latencies import ClassLatency, acknowledge_tables, c
 from hopforge.sim.run.flit_networks import Built
 from hopforge.sim.run.lookup_measures import lookup_table
 from hopforge.sim.run.network_latency import network_words
+from hopforge.sim.run.reordering import Reordering, reordering_tables
 from hopforge.sim.run.run_statistics import figure
 from hopforge.sim.run.starvation import StarvationWatch
 
@@ -79,6 +80,8 @@ class Measurement:
         Why the run ended: ``precision``, ``max_cycles``, ``saturated``, or ``diverged`` (agents that got no numbers).
     classes : tuple of ClassLatency
         Of requests, replies and round trips; empty without replies.
+    reordering : Reordering, optional
+        Order of packets, with ``traffic.reorder``.
     """
 
     load: float
@@ -122,14 +125,15 @@ class Measurement:
     cycle_ns: float
     cpu_seconds: float
     classes: tuple[ClassLatency, ...] = ()
+    reordering: Reordering | None = None
 
     def row(self) -> dict[str, Any]:
         """As a row of a table."""
         row = asdict(self)
-        del row["classes"]
+        del row["classes"], row["reordering"]
         for each in self.classes:
             row |= each.columns()
-        return row
+        return row if self.reordering is None else row | self.reordering.columns()
 
 
 def channel_columns(run: MeasuredRun, cycles: int) -> Columns:
@@ -160,7 +164,7 @@ def write_measurement(run: MeasuredRun, found: Measurement, folder: Path, *, plo
         tables["starved"] = run.starvation.columns()
     if found.classes:
         tables["classes"] = class_columns(found.classes)
-    tables |= acknowledge_tables(run.state)
+    tables |= acknowledge_tables(run.state) | reordering_tables(run.state)
     if run.state.lookup is not None:
         tables["lookups"] = lookup_table(run.topology, run.state.lookup)
     agents, failures = run.agents, run.reconfiguration
@@ -203,7 +207,7 @@ def _latency_rows(found: Measurement) -> list[tuple[str, str]]:
         f"99 % {found.latency_p99:.0f}, max {found.latency_max}"
     )
     rows = [("latency", f"{found.latency:.2f} ± {found.latency_interval:.2f} cycles ({spread})")]
-    if found.message_latency != found.latency:
+    if found.message_latency != found.latency or found.reordering is not None:
         words = (
             f"{figure(found.message_latency, '.2f')} cycles (median {figure(found.message_latency_median)}, "
             f"95 % {figure(found.message_latency_p95)}, 99 % {figure(found.message_latency_p99)}, "
@@ -215,6 +219,7 @@ def _latency_rows(found: Measurement) -> list[tuple[str, str]]:
         *((each.plural, each.words()) for each in found.classes),
         ("in the network", network_words(found)),
         ("routers visited", f"{found.hops:.3f}"),
+        *([] if found.reordering is None else found.reordering.rows()),
     ]
 
 

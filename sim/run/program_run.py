@@ -17,6 +17,7 @@ from hopforge.model.workload.program import waiting_text
 from hopforge.sim.run.class_latencies import acknowledge_tables
 from hopforge.sim.run.measurement import channel_columns, draw_channels, write_agents
 from hopforge.sim.run.network_latency import network_latencies, network_words
+from hopforge.sim.run.reordering import Reordering, reordering, reordering_tables
 from hopforge.sim.run.run_statistics import figure, mean_of, percentile
 from hopforge.sim.run.simulation import Simulation
 from hopforge.sim.traffic.placed import PlacedProgram
@@ -46,6 +47,8 @@ class ProgramMeasurement:
         Mean share of the makespan in which a rank waited for a message, or for one of its own to leave.
     accepted : float
         Flits per host and cycle.
+    reordering : Reordering, optional
+        Order of packets, with ``traffic.reorder``.
     """
 
     program: str
@@ -79,10 +82,13 @@ class ProgramMeasurement:
     channel_load_max: float
     channel_load_mean: float
     cpu_seconds: float
+    reordering: Reordering | None = None
 
     def row(self) -> dict[str, Any]:
         """As a row of a table."""
-        return asdict(self)
+        row = asdict(self)
+        del row["reordering"]
+        return row if self.reordering is None else row | self.reordering.columns()
 
 
 def run_program(run: Simulation, progress: Callable[[int, int], None] | None = None) -> ProgramMeasurement:
@@ -162,6 +168,7 @@ def _measurement(run: Simulation, placed: PlacedProgram, local: NDArray[np.bool_
         channel_load_max=float(channels.max()) if len(channels) else 0.0,
         channel_load_mean=float(channels.mean()) if len(channels) else 0.0,
         cpu_seconds=cpu,
+        reordering=reordering(state),
     )
 
 
@@ -235,6 +242,7 @@ def program_rows(found: ProgramMeasurement) -> list[tuple[str, str]]:
         ),
         ("in the network", network_words(found)),
         ("routers visited", figure(found.hops, ".3f")),
+        *([] if found.reordering is None else found.reordering.rows()),
         ("accepted", f"{found.accepted:.4g} flits per host and cycle"),
         ("channel load", f"mean {found.channel_load_mean:.3f}, highest {found.channel_load_max:.3f} flits per cycle"),
         ("processor time", f"{found.cpu_seconds:.2f} s"),
@@ -249,7 +257,7 @@ def write_program(run: Simulation, found: ProgramMeasurement, folder: Path, *, p
         if run.agents is not None:
             tables |= run.agents.tables()
             write_agents(run, run.agents, scratch, plots=plots)
-        write_tables(scratch, tables | acknowledge_tables(run.state))
+        write_tables(scratch, tables | acknowledge_tables(run.state) | reordering_tables(run.state))
         if plots:
             draw_channels(run, channels, scratch)
         write_metadata(scratch, run_metadata(run.config, seed=run.seed))

@@ -48,8 +48,9 @@ from hopforge.sim.run.lookup_routing import check_keys, route_lookup
 from hopforge.sim.run.measurement import Measurement
 from hopforge.sim.run.network_latency import network_latencies, reset_network_latency
 from hopforge.sim.run.program_forecast import message_flits, refuse_many_flits
+from hopforge.sim.run.reordering import reordering, reset_reordering
 from hopforge.sim.run.run_statistics import BATCHES, batch_interval, mean_of, mser5, percentile
-from hopforge.sim.run.sources import acknowledges, program_source, replies, source_parameters, with_skew
+from hopforge.sim.run.sources import acknowledges, program_source, replies, source_parameters, spraying, with_skew
 from hopforge.sim.run.starvation import StarvationWatch
 from hopforge.sim.run.traffic_classes import class_traffic
 from hopforge.sim.traffic import TrafficError, prepare_traffic
@@ -119,7 +120,7 @@ class Simulation:
         self.topology = without_failed(whole, config.failed)
         routing = config.routing
         if not config.failed.none or config.simulation.failures:
-            check_algorithm(routing.algorithm)
+            check_algorithm(routing)
         self.plan = routing_plan(config, self.topology) if plan is None else plan
         traffic = config.traffic
         pattern = str(traffic.file) if traffic.file is not None else traffic.pattern
@@ -141,7 +142,7 @@ class Simulation:
             source = SourceParameters(kind=PROGRAM, program=program, acknowledges=acknowledges(config))
         else:
             source = source_parameters(config, load, self.traffic.round_packets)
-        source = with_skew(source, config, self.topology.routers, seed)
+        source = replace(with_skew(source, config, self.topology.routers, seed), spraying=spraying(config))
         self.classes = class_traffic(config, self.topology, load, seed, script_class)
         if self.classes is not None:
             source = replace(source, classes=self.classes.kernel)
@@ -336,6 +337,7 @@ class Simulation:
         if "message_histogram" in self.state.arrays:
             self.state["message_histogram"][:] = 0
         reset_classes(self.state)
+        reset_reordering(self.state)
         if self.classes is not None:
             self.classes.reset(self.state)
         self.state["histogram"][:] = 0
@@ -560,6 +562,7 @@ class Simulation:
             cycle_ns=self.built.cycle_ns,
             cpu_seconds=cpu,
             classes=class_latencies(state) if self.classes is None else self.classes.results(state, cycles),
+            reordering=reordering(state),
         )
 
     def _message_latencies(self, mean: float, median: float, p95: float, p99: float) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from hopforge.model.dqn.rules import Rules
 from hopforge.model.network.core.records import BERNOULLI, ON_OFF
 from hopforge.model.network.parts.program_arrays import ProgramSource
 from hopforge.model.network.parts.reply_arrays import Replies
+from hopforge.model.network.parts.spray_arrays import Spraying
 from hopforge.model.network.parts.trail_tables import Acknowledges
 from hopforge.model.network.settings import SourceParameters
 from hopforge.sim.queued.build import IntervalSource
@@ -59,6 +60,17 @@ def replies(config: Config) -> Replies | None:
     """Section `traffic.reply`."""
     reply = config.traffic.reply
     return None if reply is None else Replies(reply.flits, reply.delay_cycles, reply.queue or 0)
+
+
+def spraying(config: Config) -> Spraying | None:
+    """Sections `traffic.entropy` and `traffic.reorder`."""
+    entropy, reorder = config.traffic.entropy, config.traffic.reorder
+    if entropy is None and reorder is None:
+        return None
+    found = Spraying()
+    if entropy is not None:
+        found = Spraying(entropy.per, entropy.values, entropy.gap_cycles or 0)
+    return found if reorder is None else replace(found, deliver=reorder.deliver, places=reorder.buffer_packets)
 
 
 def acknowledges(config: Config) -> Acknowledges | None:

@@ -5,6 +5,7 @@ A hook is a setting of the network, 0 if absent: then the kernel pays one compar
 notes of learning routing algorithms (`model.network.parts.feedback`), `vc_lists` is VA by lists of requests
 (`model.network.parts.vc_match`), `speculation` serves the switch requests of heads in VA, `vc_queue` gives VCs to heads
 that have the switch, `replies` lets hosts answer (`model.network.parts.replies`),
+`may_send` says whether a packet may leave its host (`model.network.parts.spraying`: event 0, packet, host),
 `sources` sends what hosts with classes of traffic have (`model.network.parts.class_sources`),
 `acks` acknowledges packets (`model.network.parts.acknowledges`), and tells an `agent` that learns from them.
 They are functions ``hook(net, event, a, b)``. `vc_match` (of VA) is ``hook(net, router, requests, cycle)``,

@@ -15,6 +15,7 @@ from hopforge.model.kernel.arena import LINE_BYTES
 from hopforge.model.kernel.compile import inlined
 from hopforge.model.kernel.constant_record import constant_record
 from hopforge.model.kernel.memory import int32s, record_reader
+from hopforge.model.network.core.spray_records import FLOW, GAP, REORDER_BUFFER, SPRAY, SPRAYED
 
 #: states of an input VC (docs/definitions/router.md)
 IDLE, RC, VA, ACTIVE, DRAIN = range(5)
@@ -295,7 +296,7 @@ PACKET = np.dtype(
         ("user0", "i4"),
         ("user1", "i4"),
         ("number", "i8"),  # of this source, from 0
-        ("part", "i8"),  # of one part of the simulation: `model.network.parts.replies`, or `sim.queued`
+        ("part", "i8"),  # of one part of the simulation: parts.replies, parts.spraying (entropy), `sim.queued`
     ],
     align=True,
 )
@@ -345,6 +346,7 @@ _SETTINGS = [
     ("vc_queue", "i8"),  # ... and then take their VC
     ("switch_match", "i8"),  # of SA: allocators other than output_first with round-robin arbiters
     ("messages", "i8"),
+    ("may_send", "i8"),  # whether a head may leave its host, 0: when a VC is free (parts.spraying)
     ("sources", "i8"),  # of classes of traffic, 0: every host has one source (core.sources)
     ("traffic_classes", "i8"),
     ("qos", "i8"),
@@ -521,6 +523,12 @@ ARRAYS: dict[str, np.dtype[Any]] = {
     "free_message": np.dtype("int32"),  # stack of slots
     "packet_message": np.dtype("int32"),  # int32[pool]: message of each packet
     "message_histogram": np.dtype("int64"),  # int64[bins]: latency of measured messages
+    "flow": FLOW,  # FLOW[hosts, hosts]: from, to (parts.spraying)
+    "gap": GAP,  # GAP[pool]
+    "sprayed": SPRAYED,  # SPRAYED[pool]
+    "reorder_buffer": REORDER_BUFFER,  # REORDER_BUFFER[hosts]
+    "spray": SPRAY,  # SPRAY[1]: settings and counters
+    "reorder_histogram": np.dtype("int64"),  # int64[spray_records.HISTOGRAMS, bins]
     "rank": RANK,  # RANK[ranks]
     "replier": REPLIER,  # REPLIER[hosts]
     "outside": np.dtype("int32"),  # int32[hosts, 16, B]: flits that wait at a host for a place

@@ -128,8 +128,10 @@ def create_packet(net: Net, pattern: Callable[..., int], h: int) -> None:
 
 @inner
 def choose_injection_vc(net: Net, h: int) -> int:
-    """VC for the head of host `h`'s packet, -1: none is free with room."""
+    """VC for the head of host `h`'s packet, -1: none is free with room, or it may not leave yet."""
     host = host_at(net, h)
+    if net.may_send != 0 and call_hook(net.may_send, net, 0, int64(host.packet), int64(h)) == 0:
+        return -1
     return free_host_vc(net, h, int64(host.packet), host.inject_mask, int64(host.pointer))
 
 

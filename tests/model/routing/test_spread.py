@@ -140,14 +140,16 @@ def test_commands_that_cannot_spread_say_so(command: str, routing: str, more: st
 
 
 def test_hardware_takes_no_spread() -> None:
-    for spread in ("packet", "flow"):
-        with pytest.raises(UserError):
-            prepare("gen router", config_of(TORUS, f"algorithm: minimal, spread: {spread}", vcs=6))
+    for spread in ("packet", "flow", "entropy"):
+        more = "traffic: {entropy: {}}" if spread == "entropy" else ""
+        with pytest.raises(UserError, match=r"cannot be a table of a router: it (draws|chooses)"):
+            prepare("gen router", config_of(TORUS, f"algorithm: minimal, spread: {spread}", vcs=6, more=more))
 
 
 def test_the_proof_covers_all_ways() -> None:
-    for spread in ("packet", "flow"):
-        config = config_of(HYPERX, f"algorithm: minimal, spread: {spread}")
+    for spread in ("packet", "flow", "entropy"):
+        more = "traffic: {entropy: {}}" if spread == "entropy" else ""
+        config = config_of(HYPERX, f"algorithm: minimal, spread: {spread}", more=more)
         plan = routing_plan(config, build(config.topology, config.address))
         assert plan.every is not None and plan.max_candidates == 1 and plan.every_candidates == 2
 
