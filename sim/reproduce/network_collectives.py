@@ -89,7 +89,8 @@ def _compare(data: pd.DataFrame, options: Options) -> list[Comparison]:
         others = part[part["by"] != "network"].sort_values("cycles", kind="stable")
         best = others.iloc[0]
         text = ", ".join(f"{row['by']} {row['cycles']:,}" for row in others.to_dict("records"))
-        what = f"{operation}, {words} words" if words else str(operation)
+        many = f", {words} word{'s' if words > 1 else ''}" if words else ""
+        what = f"{operation}{many}"
         found.append(
             Comparison(
                 f"{what}, {network}", "cycles", float(best["cycles"]), float(own["cycles"]),
@@ -178,7 +179,7 @@ REPRODUCTIONS: Sequence[Reproduction] = (
     Reproduction(
         "collectives.cycles",
         "Barrier, broadcast and all-reduce in the network and by hosts",
-        "docs/definitions/network-collectives.md",
+        "the definition, docs/definitions/network-collectives.md",
         (
             "all hosts in one group; they begin together, need no time to begin a message or to combine words",
             "meshes: a cycle of 1 ns, links of a cycle; words of 32 bits, flits of 64 bits with 2 VCs of 8 flits",
@@ -197,7 +198,7 @@ REPRODUCTIONS: Sequence[Reproduction] = (
     Reproduction(
         "collectives.area",
         "Area of a collective unit beside its router",
-        "docs/definitions/network-collectives.md",
+        "the definition, docs/definitions/network-collectives.md",
         ("one recipe of abc, ideal wires; generic gates without --liberty",),
         _area_points,
         _area,
