@@ -35,8 +35,8 @@ class CollectivePlaneConfig(Section):
     """Groups, numbered from 0; each has a tree of its own."""
     max_groups: Annotated[int, Field(ge=1, le=16)] = 2
     """Groups that a unit has buffers for."""
-    width_bits: Annotated[int, Field(ge=8, le=1024, multiple_of=8)] = 32
-    """Bits of a word, which a flit carries and a unit combines."""
+    width_bits: Annotated[int, Field(ge=8, le=1024)] = 32
+    """Bits of a word, which a flit carries and a unit combines; a multiple of 8."""
     buffer_flits: Annotated[int, Field(ge=1, le=256)] = 4
     """Flits of a group that an input holds."""
     sequence_bits: Annotated[int, Field(ge=1, le=16)] = 4
@@ -50,5 +50,7 @@ class CollectivePlaneConfig(Section):
             yield Problem("groups", "must be at least 1 group, not none")
         if len(self.groups) > self.max_groups:
             yield Problem("groups", f"must be at most max_groups={self.max_groups} groups, not {len(self.groups)}")
+        if self.width_bits % 8:
+            yield Problem("width_bits", f"must be a multiple of 8, not {self.width_bits}")
         if not self.words:
             yield Problem("words", "must be at least 1 number, not none")

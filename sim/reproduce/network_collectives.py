@@ -159,7 +159,7 @@ def _compare_area(data: pd.DataFrame, options: Options) -> list[Comparison]:
     return found
 
 
-_NOTE = "the router beside it: 6 ports, 2 VCs of 4 flits of 64 bits, flip-flops for buffers as in the unit"
+_NOTE = "the router beside it: 5 ports, 2 VCs of 4 flits of 64 bits, flip-flops for buffers as in the unit"
 
 
 def _draw_area(data: pd.DataFrame, options: Options) -> Figure:

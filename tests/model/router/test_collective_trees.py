@@ -88,7 +88,8 @@ def test_groups_that_do_not_fit(rest: str, message: str) -> None:
         ("groups: [{hosts: []}]", "hosts: must name at least 1 host, not none"),
         ("groups: [{}, {}, {}]", "groups: must be at most max_groups=2 groups, not 3"),
         ("groups: []", "groups: must be at least 1 group, not none"), ("words: []", "words: must be at least 1 number"),
-        ("width_bits: 12", "width_bits"), ("max_groups: 17", "max_groups"), ("words: [0]", "words"),
+        ("width_bits: 12", "width_bits: must be a multiple of 8, not 12"),
+        ("max_groups: 17", "max_groups"), ("words: [0]", "words"),
         ("groups: [{hosts: [-1]}]", "hosts"), ("groups: [{members: all}]", "members"),
     ],
 )  # fmt: skip
