@@ -1,7 +1,8 @@
-"""Lint of what a configuration gives: lookup engine, router, network, table of Q-adaptive."""
+"""Lint of what a configuration gives: lookup engine, router, network, table of Q-adaptive, collective plane."""
 
 from collections.abc import Callable, Iterator
 
+from hopforge.gen.collectives import collectives_files, collectives_name
 from hopforge.gen.lint import LintReport, lint_text
 from hopforge.gen.lookup import lookup_files, top_name
 from hopforge.gen.network import network_files, network_name
@@ -21,7 +22,7 @@ def lint_config(config: Config, what: str | None = None, *, router: int = 0) -> 
     config : Config
         Checked configuration.
     what : str, optional
-        ``lookup``, ``router``, ``network`` or ``q_table``; by default the lookup engine and the router.
+        ``lookup``, ``router``, ``network``, ``q_table`` or ``collectives``; by default lookup engine and router.
     router : int
         Number of the router.
 
@@ -35,6 +36,7 @@ def lint_config(config: Config, what: str | None = None, *, router: int = 0) -> 
         "router": (router_name(config, router), lambda: router_files(config, router=router)),
         "network": (network_name(config), lambda: network_files(config)),
         "q_table": (q_table_name(config), lambda: q_table_files(config)),
+        "collectives": (collectives_name(config), lambda: collectives_files(config)),
     }
     if what is not None and what not in parts:
         raise UserError(f"--what must be one of {', '.join(parts)}, not {what!r}")

@@ -15,6 +15,7 @@ from typing import Any
 
 import pandas as pd
 
+from hopforge.gen.collectives import collective_blocks
 from hopforge.gen.design import engine_parameters
 from hopforge.gen.service_host import acknowledge_blocks
 from hopforge.gen.synth_blocks import Block, lookup_blocks
@@ -36,9 +37,9 @@ __all__ = ["BLOCK_SETS", "map_with_memories", "synthesize", "synthesize_config"]
 SLOT_BITS = 84 * 8
 """Bits of the smallest Ethernet packet with preamble and gap."""
 
-BLOCK_SETS = ("lookup", "router", "allocators", "q_table", "inference", "acknowledges")
+BLOCK_SETS = ("lookup", "router", "allocators", "q_table", "inference", "acknowledges", "collectives")
 """Names of the sets of blocks: of the lookup engine, of the router, a fixed table of arbiters and allocators, the
-table of Q-adaptive, a fixed table of DQN agents."""
+table of Q-adaptive, a fixed table of DQN agents, service host, collective unit and the router beside it."""
 
 COPY = "_copy"
 """Part of the name of a register that is equal to another one and must stay, to drive a part of its load."""
@@ -340,6 +341,8 @@ def _blocks(config: Config, blocks: str) -> dict[str, Block]:
         return inference_blocks()
     if blocks == "acknowledges":
         return acknowledge_blocks(config)
+    if blocks == "collectives":
+        return collective_blocks(config)
     raise UserError(f"unknown set of blocks {blocks!r}; there are {', '.join(BLOCK_SETS)}")
 
 

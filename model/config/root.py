@@ -7,6 +7,7 @@ from pydantic import Field, PrivateAttr
 
 from hopforge.model.config.app import AppConfig
 from hopforge.model.config.base import Problem, Section
+from hopforge.model.config.collective_plane import CollectivePlaneConfig
 from hopforge.model.config.csr import CsrConfig
 from hopforge.model.config.energy import EnergyConfig
 from hopforge.model.config.limits import (
@@ -114,6 +115,8 @@ class Config(Section):
     """Links of several wavelengths."""
     app: AppConfig = AppConfig()
     """A program on the network, timed by `hopforge app`."""
+    collective_plane: CollectivePlaneConfig = CollectivePlaneConfig()
+    """Units that combine and copy words in the network."""
     cosim: CosimConfig = CosimConfig()
     """Co-simulation."""
 

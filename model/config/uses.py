@@ -51,6 +51,11 @@ def _app(config: Config) -> Sections:
     return sections | (_KEYS if config.app.lookup == "cache" else set())
 
 
+def _timed_collectives(config: Config) -> Sections:
+    app = config.app.model_copy(update={"engine": "packet"})
+    return (_app(config.model_copy(update={"app": app})) - {"workload"}) | {"collective_plane"}
+
+
 def _sweep(config: Config) -> Sections:
     return _app(config) | {"simulation"} if "app" in config.written else _network(config)
 
@@ -78,6 +83,10 @@ def _q_table(config: Config) -> Sections:
     return _MACHINE
 
 
+def _plane(config: Config) -> Sections:
+    return {"collective_plane", "router", "failed"}
+
+
 USES: dict[str, Callable[[Config], Sections]] = {
     "topology": lambda config: {"failed", "timing", "app", *_KEYS, *_routing(config)},  # with --export simgrid
     "bounds": lambda config: {"traffic", "failed"},
@@ -90,15 +99,18 @@ USES: dict[str, Callable[[Config], Sections]] = {
     "trace": _network,
     "app": _app,
     "workload": lambda config: {"workload"},
+    "collectives": _timed_collectives,
     "gen lookup": lambda config: _KEYS | {"csr"},
     "gen router": lambda config: _routers(config) | {"csr"},
     "gen network": lambda config: _routers(config) | {"address", "failed", "csr"},
     "gen tables": lambda config: {"tables", "failed", *_KEYS},
     "gen q-table": _q_table,
+    "gen collectives": _plane,
     "cosim lookup": lambda config: _KEYS | {"cosim"},
     "cosim router": lambda config: _routers(config) | {"cosim"},
     "cosim network": lambda config: _routers(config) | {"cosim", "traffic", "simulation", "failed"},
     "cosim service_host": lambda config: _routers(config) | {"cosim"},
+    "cosim collectives": lambda config: _plane(config) | {"cosim"},
     "cosim q_table": lambda config: _MACHINE | {"cosim"},
     "energy lookup": lambda config: _KEYS | {"timing"},
     "energy router": lambda config: _routers(config) | {"energy"},

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple, Protocol
 
 from hopforge.model.config import Config
 from hopforge.model.errors import UserError
+from hopforge.sim.cosim.collectives import cosim_collectives
 from hopforge.sim.cosim.lookup_variants import cosim_engines
 from hopforge.sim.cosim.network import cosim_network
 from hopforge.sim.cosim.q_table import cosim_q_table
@@ -49,6 +50,7 @@ PARTS: dict[str, Part] = {
     "network": Part(cosim_network, ("load", "cycles")),
     "q_table": Part(cosim_q_table, ("cycles",)),
     "service_host": Part(cosim_service_host, ("cycles",)),
+    "collectives": Part(cosim_collectives, ("cycles",)),
 }
 """Name → part."""
 

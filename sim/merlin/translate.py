@@ -181,7 +181,8 @@ def _routing(graph: ComponentGraph, network: Network) -> tuple[str, int, str]:
         raise graph.refuse(f"component {network.routers[0].name}, topology {key}", f"hopforge has {known}, not {name}")
     threshold = method.value("adaptive_threshold")
     more = f"; adaptive_threshold {threshold} has no counterpart" if threshold and found[0] == "ugal_group" else ""
-    return *found, f"{found[0]}, {found[1]} virtual channel{'s' * (found[1] > 1)}, for {name or 'dimension order'}{others}{more}"
+    vcs = f"{found[1]} virtual channel{'s' * (found[1] > 1)}"
+    return *found, f"{found[0]}, {vcs}, for {name or 'dimension order'}{others}{more}"
 
 
 def _traffic(

@@ -34,6 +34,7 @@ from hopforge.sim.reproduce import (
     loren_paths,
     loren_quality,
     loren_simulated,
+    network_collectives,
     outflank,
     outflank_assumptions,
     outflank_eta,
@@ -95,6 +96,7 @@ REPRODUCTIONS = index_by_name(
     training.REPRODUCTIONS,
     rule_figures.REPRODUCTIONS,
     job_figures.REPRODUCTIONS,
+    network_collectives.REPRODUCTIONS,
     spraying.REPRODUCTIONS,
 )
 

@@ -34,6 +34,7 @@ class Command(NamedTuple):
 
 _DESIGN = "hopforge.gen.design"
 _COSIM = "hopforge.sim.cosim.prepared"
+_PLANE = "hopforge.model.router.collective_plane"
 _RUN = "hopforge.sim.run.prepared"
 COMMANDS: dict[str, Command] = {
     "topology": Command("hopforge.model.topology.configured:configured_network"),
@@ -47,15 +48,20 @@ COMMANDS: dict[str, Command] = {
     "wavelengths": Command("hopforge.sim.hits.wavelengths:prepare_wavelengths", asked_by="wavelengths"),
     "app": Command("hopforge.sim.programs.app_setup:prepare_app", asked_by="workload"),
     "workload": Command("hopforge.sim.programs.app_setup:checked_program", asked_by="workload"),
+    "collectives": Command(
+        "hopforge.sim.programs.network_collectives:prepare_collectives", asked_by="collective_plane"
+    ),
     "gen lookup": Command(f"{_DESIGN}:engine_parameters", hardware=True),
     "gen router": Command(f"{_DESIGN}:router_design"),
     "gen network": Command(f"{_DESIGN}:whole_network_design"),
     "gen tables": Command("hopforge.gen.tables:prepare_tables", asked_by="tables"),
     "gen q-table": Command("hopforge.model.router.q_table:QTableParams.from_config"),
+    "gen collectives": Command(f"{_PLANE}:configured_plane", asked_by="collective_plane"),
     "cosim lookup": Command(f"{_COSIM}:prepare_engine", hardware=True),
     "cosim router": Command(f"{_DESIGN}:network_design", hardware=True),
     "cosim network": Command(f"{_COSIM}:prepare_network", hardware=True),
     "cosim service_host": Command("hopforge.gen.service_host:service_host_design", hardware=True),
+    "cosim collectives": Command(f"{_PLANE}:configured_plane", asked_by="collective_plane"),
     "cosim q_table": Command("hopforge.model.router.q_table:QTableParams.from_config", hardware=True),
     "energy lookup": Command(f"{_COSIM}:prepare_engine", hardware=True),
     "energy router": Command(f"{_DESIGN}:network_design", hardware=True),

@@ -124,7 +124,7 @@ PANELS = {
         simulate.sweep,
         simulate.trace,
     ),
-    "To programs": (applications.app, applications.workload, jobs.jobs),
+    "To programs": (applications.app, applications.workload, applications.collectives, jobs.jobs),
     "To read": (report.report, report.view, report.compare),
     "Against the papers": (papers.reproduce,),
 }
@@ -143,6 +143,7 @@ gen_app.command("router")(with_force(generate.gen_router))
 gen_app.command("network")(with_force(generate.gen_network))
 gen_app.command("tables")(with_force(generate.gen_tables))
 gen_app.command("q-table")(with_force(generate.gen_q_table))
+gen_app.command("collectives")(with_force(generate.gen_collectives))
 
 fpga_app = typer.Typer(cls=boards.BoardCommands, no_args_is_help=True)
 app.add_typer(fpga_app, name="fpga", rich_help_panel="From gates")

@@ -177,11 +177,12 @@ def test_the_same_files_as_gen(tmp_path: Path, words: list[str]) -> None:
 
 def test_what_cannot_be_generated_is_refused() -> None:
     config = hf.loads(MESH)
-    with pytest.raises(hf.UserError, match="what must be one of lookup, router, network, tables, q-table, not 'chip'"):
+    known = "lookup, router, network, tables, q-table, collectives"
+    with pytest.raises(hf.UserError, match=f"what must be one of {known}, not 'chip'"):
         hf.generate(config, "chip")
     with pytest.raises(hf.UserError, match="router is for router only, not for lookup"):
         hf.generate(config, "lookup", router=1)
-    known = "lookup, router, network, q_table, service_host"
+    known = "lookup, router, network, q_table, service_host, collectives"
     with pytest.raises(hf.UserError, match=f"part must be one of {known}, not 'chip'"):
         hf.cosim(config, "chip")
     with pytest.raises(hf.UserError, match="waves needs output"):

@@ -67,7 +67,7 @@ def cosim(
     config : Configuration or str or Path
         What is compared, or its file.
     part : str
-        lookup (the engine), router, network or q_table.
+        lookup (the engine), router, network, q_table, service_host or collectives.
     simulator : str, optional
         icarus or verilator; by default the configuration's.
     lookups, faults : int, optional

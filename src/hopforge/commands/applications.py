@@ -7,10 +7,43 @@ import typer
 from typer.core import TyperCommand
 
 from hopforge.commands.configuration import read, say_unused
-from hopforge.commands.terminal import ConfigPath, output_folder, progress_bar, say_written, show_rows
+from hopforge.commands.terminal import ConfigPath, output_folder, progress_bar, say_written, show_rows, show_table
 
 if TYPE_CHECKING:
     from hopforge.model.config import Config
+
+
+def collectives(
+    config: ConfigPath,
+    *,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Folder of the results (default: build/NAME/collectives).")
+    ] = None,
+) -> None:
+    """Time barrier, broadcast and all-reduce in the network, beside the same by hosts.
+
+    In the network: units beside the routers combine words on their way up a tree and copy them on their way down
+    (section `collective_plane`, docs/definitions/network-collectives.md). By hosts: named algorithms in the router
+    simulator, on the same network with the same cables and clock.
+
+    Example:
+
+    hopforge collectives configs/collective_plane.yml
+    """
+    from hopforge.model.output.results import check_writable
+    from hopforge.sim.programs.network_collectives import run_collectives
+    from hopforge.sim.start.preparation import prepare
+
+    checked, target = read(config, "collectives"), output_folder(output, "collectives", config)
+    setup = prepare("collectives", checked)
+    check_writable(target)
+    with progress_bar("operations") as advance:
+        found = run_collectives(setup, advance)
+    found.write(target)
+    show_rows(found.rows())
+    show_table(found.lines(), left=2)
+    say_unused(checked, "collectives")
+    say_written(target)
 
 
 class AppCommand(TyperCommand):

@@ -118,6 +118,33 @@ def gen_q_table(
     say_unused(checked, "gen q-table")
 
 
+def gen_collectives(
+    config: ConfigPath,
+    *,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Folder of the files (default: build/NAME/gen/collectives).")
+    ] = None,
+    period_ns: Annotated[
+        float | None, typer.Option("--period-ns", help="Clock period in the constraints (default 1.5).")
+    ] = None,
+) -> None:
+    """Write the collective plane: units beside all routers that combine and copy words of groups, and their links.
+
+    Section `collective_plane` says groups, width and buffers (docs/definitions/network-collectives.md); the files
+    include what software writes so that units know the trees.
+
+    Example:
+
+    hopforge gen collectives configs/collective_plane.yml
+    """
+    from hopforge.gen.collectives import generate_collectives
+
+    checked, folder = read(config, "gen collectives"), output_folder(output, "gen collectives", config)
+    for path in generate_collectives(checked, folder, period_ns=period_ns):
+        typer.echo(str(path))
+    say_unused(checked, "gen collectives")
+
+
 def gen_tables(
     config: ConfigPath,
     *,
@@ -146,11 +173,11 @@ def lint(
     config: ConfigPath,
     *,
     what: Annotated[
-        str | None, typer.Option("--what", help="lookup, router, network or q_table; default: lookup and router.")
+        str | None, typer.Option("--what", help="lookup, router, network, q_table, collectives (default: first two).")
     ] = None,
     router: Annotated[int, typer.Option("--router", min=0, help="Number of the router in the network.")] = 0,
 ) -> None:
-    """Check generated Verilog with Verilator (-Wall) and slang: engine, router, network, table.
+    """Check generated Verilog with Verilator (-Wall) and slang: engine, router, network, table, plane.
 
     Exit status 1 on a finding. What is waived is counted and comes with its reason. Without slang (package pyslang)
     only Verilator looks; that is said.
@@ -172,6 +199,6 @@ def lint(
         findings += len(report.findings)
         if report.missing:
             typer.echo(f"hopforge: {name}: not checked with slang, which is missing: {report.missing}", err=True)
-    say_unused(checked, "lint")
+    say_unused(checked, "lint", ("collective_plane",) if what == "collectives" else ())
     if findings:
         raise typer.Exit(1)

@@ -14,7 +14,9 @@ if TYPE_CHECKING:
     from hopforge.gen.synth_result import SynthResult
 
 #: what makes the other parts ready
-_GENERATED = {"router": "gen router", "network": "gen network", "q_table": "gen q-table"}
+_GENERATED = {
+    "router": "gen router", "network": "gen network", "q_table": "gen q-table", "collectives": "gen collectives",
+}  # fmt: skip
 
 
 def timing(
@@ -63,7 +65,8 @@ def synth(
     blocks: Annotated[
         str,
         typer.Option(
-            metavar="SET", help="lookup, router, q_table, acknowledges; allocators or inference (of DQN): fixed tables."
+            metavar="SET",
+            help="lookup, router, q_table, acknowledges, collectives; allocators or inference (of DQN): fixed tables.",
         ),
     ] = "lookup",
     recipe: Annotated[list[str] | None, typer.Option(help="Only this recipe of abc (repeat for more).")] = None,

@@ -16,7 +16,10 @@ def cosim(
     config: ConfigPath,
     *,
     part: Annotated[
-        str, typer.Option("--part", help="lookup (the engine), router, network (all routers), q_table or service_host.")
+        str,
+        typer.Option(
+            "--part", help="lookup (the engine), router, network (all routers), q_table, service_host or collectives."
+        ),
     ] = "lookup",
     simulator: Annotated[
         str | None, typer.Option(help="icarus (with cocotb) or verilator (fast); default: the configuration's.")
@@ -48,7 +51,8 @@ def cosim(
     writes, changes of the configuration, TCAM answers out of order. Part router: one router, random packets,
     credits that are late or held back. Part network: the configured network and traffic against the network simulator,
     every flit in its cycle, and the counters of all ports at the end. Part q_table: the table of Q-adaptive. Part
-    service_host: what takes and sends acknowledges at a router.
+    service_host: what takes and sends acknowledges at a router. Part collectives: the units that combine and copy words
+    of groups, in the whole network.
 
     Example:
 

@@ -365,15 +365,24 @@ def _cosim(config: Config) -> None:
     record_network(config, traffic)
 
 
+def _collectives(config: Config) -> None:
+    from hopforge.sim.programs.network_collectives import run_collectives
+
+    plane = config.collective_plane.model_copy(update={"words": (1,), "groups": config.collective_plane.groups[:1]})
+    assert run_collectives(prepare("collectives", config.model_copy(update={"collective_plane": plane}))).found
+
+
 SHORT: dict[str, Callable[[Config], None]] = {
     "topology": _topology, "route": _route, "net": _net, "series": _series, "sweep": _sweep, "trace": _trace,
     "hits": _hits, "app": _app, "workload": _workload, "gen tables": _tables,
+    "collectives": _collectives,
 }  # fmt: skip
 """Command → a short case of it."""
 
 
 def _generated(name: str) -> Callable[[Config], None]:
     def run(config: Config) -> None:
+        from hopforge.gen.collectives import collectives_files
         from hopforge.gen.lookup import lookup_files
         from hopforge.gen.network import network_files
         from hopforge.gen.q_table import q_table_files
@@ -381,7 +390,7 @@ def _generated(name: str) -> Callable[[Config], None]:
 
         makers: dict[str, Callable[[Config], dict[str, str]]] = {
             "gen lookup": lookup_files, "gen router": router_files, "gen network": network_files,
-            "gen q-table": q_table_files,
+            "gen q-table": q_table_files, "gen collectives": collectives_files,
         }  # fmt: skip
         assert makers[name](config)
 
@@ -404,11 +413,14 @@ def _lint(config: Config) -> None:
     assert list(lint_config(config))
 
 
-SAMPLED = {name: _generated(name) for name in ("gen lookup", "gen router", "gen network", "gen q-table")}
+SAMPLED = {
+    name: _generated(name) for name in ("gen lookup", "gen router", "gen network", "gen q-table", "gen collectives")
+}
 SAMPLED |= {
     "cosim network": _cosim, "cosim lookup": _cosimulated("lookup", lookups=100),
     "cosim router": _cosimulated("router", cycles=100), "cosim q_table": _cosimulated("q_table", cycles=100),
     "cosim service_host": _cosimulated("service_host", cycles=100), "lint": _lint,
+    "cosim collectives": _cosimulated("collectives", cycles=100),
 }  # fmt: skip
 """The same of commands that take seconds: a sample of the files runs them."""
 

@@ -12,6 +12,7 @@ from typer.testing import CliRunner
 from hopforge import cli
 from hopforge.model.config import Config, ConfigError, load_config, parse_config
 from hopforge.model.config.uses import USES, unused_sections
+from hopforge.sim.cosim.parts import PARTS
 from hopforge.sim.run.simulation import Simulation
 from hopforge.sim.start.checks import check_commands
 from hopforge.sim.start.preparation import COMMANDS, for_command
@@ -101,7 +102,7 @@ def test_every_command_that_reads_a_file_is_prepared() -> None:
         words = [(f"{name} {word}", one) for word, one in inner.items()] if inner else [(name, command)]
         found |= {one for one, each in words if any(param.name in ("config", "configs") for param in each.params)}
     found -= {"check", "cosim", "energy", "reproduce", "fpga build", "fpga run"}
-    parts = {f"cosim {part}" for part in ("lookup", "router", "network", "q_table", "service_host")}
+    parts = {f"cosim {part}" for part in PARTS}
     parts |= {"energy lookup", "energy router", "fpga engine", "fpga network"}
     assert found | parts == set(COMMANDS)
     assert set(USES) == set(COMMANDS)

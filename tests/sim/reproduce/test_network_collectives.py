@@ -1,0 +1,46 @@
+"""What `hopforge reproduce collectives.*` compares, from rows made by hand and from the data that are kept."""
+
+import csv
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from hopforge.sim.reproduce import REPRODUCTIONS, Options
+from hopforge.sim.reproduce.network_collectives import network_config, unit_config
+
+KEPT = Path(__file__).parents[3] / "docs" / "results" / "data" / "collectives.cycles.csv"
+POINTS = REPRODUCTIONS["collectives.cycles"].points(Options())
+
+
+def test_the_best_algorithm_stands_beside_the_network() -> None:
+    row = {"network": "4x4 mesh", "depth": 4, "operation": "barrier", "words": 0}
+    data = pd.DataFrame([row | {"by": by, "cycles": n} for by, n in (("network", 20), ("slow", 90), ("fast", 40))])
+    first, second = REPRODUCTIONS["collectives.cycles"].compare(data, Options())
+    assert (first.paper, first.ours, first.deviation_percent) == (40, 20, -50)
+    assert first.assumption == "depth 4; by hosts: fast 40, slow 90"
+    assert (second.ours, second.bounds, second.no_deviation) == (20, (10, 100), "kept")
+
+
+def test_the_router_stands_beside_the_unit() -> None:
+    row = {"unit": "u", "area_um2": None, "period_ns": None}
+    data = pd.DataFrame([
+        row | {"block": "collective_unit", "cells": 30, "flops": 4}, row | {"block": "router", "cells": 60, "flops": 8},
+    ])  # fmt: skip
+    found = REPRODUCTIONS["collectives.area"].compare(data, Options())
+    assert [(each.unit, each.paper, each.ours) for each in found] == [("gates", 60, 30), ("flip-flops", 8, 4)]
+
+
+@pytest.mark.parametrize(("network", "depth", "link", "host"), [("16x16 mesh", 16, 1, 1), ("4x4x4 torus", 6, 17, 13)])
+def test_kept_barriers_are_those_of_the_definition(network: str, depth: int, link: int, host: int) -> None:
+    with KEPT.open(newline="") as file:
+        ours = {row["quantity"]: float(row["ours"]) for row in csv.DictReader(file)}
+    assert ours[f"barrier, {network}"] == 4 * (depth + 1) + 2 * depth + 2 * depth * (link - 1) + 2 * (host - 1) + 1
+
+
+def test_configurations_are_read() -> None:
+    assert len(POINTS) == 6
+    for point in POINTS:
+        assert network_config(str(point["network"])).collective_plane.words == (1, 16, 256)
+    for point in REPRODUCTIONS["collectives.area"].points(Options()):
+        assert unit_config(str(point["unit"])).router.flit_buffers == "flip_flops"
