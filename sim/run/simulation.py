@@ -129,8 +129,10 @@ class Simulation:
                 kind=SCRIPT, script=script, replies=replies(config), acknowledges=acknowledges(config)
             )
         elif traffic.source == "program":
-            assert isinstance(config.workload, ProgramWorkload), "checked by model.config"
-            self.placed = place_program(config.workload, self.topology, seed) if placed is None else placed
+            if placed is None:
+                assert isinstance(config.workload, ProgramWorkload), "checked by model.config"
+                placed = place_program(config.workload, self.topology, seed)
+            self.placed = placed
             program = program_source(config, self.placed)
             source = SourceParameters(kind=PROGRAM, program=program, acknowledges=acknowledges(config))
         else:

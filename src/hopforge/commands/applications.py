@@ -7,7 +7,7 @@ import typer
 from typer.core import TyperCommand
 
 from hopforge.commands.configuration import read, say_unused
-from hopforge.commands.terminal import ConfigPath, output_folder, progress_bar, say_written, show_rows
+from hopforge.commands.terminal import ConfigPath, output_folder, progress_bar, say_written, show_rows, show_table
 
 if TYPE_CHECKING:
     from hopforge.model.config import Config
@@ -51,7 +51,8 @@ def app(
     packet simulates the routers cycle by cycle. Both take times from the sections `timing` and `app`
     (docs/guides/applications.md). Engine loggops has no network but the parameters of LogGOPS (app.loggops,
     docs/definitions/goal.md). With --program a compiled MPI program runs on the network, and what it calls is
-    written as a trace; the word `run` may stand before CONFIG.
+    written as a trace; the word `run` may stand before CONFIG. With workload.kind: jobs several programs run at once,
+    each beside a run alone (docs/definitions/jobs.md).
 
     Example:
 
@@ -80,6 +81,8 @@ def app(
         found.run(advance)
     found.write(target)
     show_rows(found.rows())
+    if lines := found.lines():
+        show_table(lines, left=2)
     say_unused(checked, "app")
     say_written(target)
 
