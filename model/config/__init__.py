@@ -3,6 +3,7 @@
 May import: model.numbers. Read first: `root.py`.
 """
 
+from hopforge.model.config.jobs import WorkloadConfig
 from hopforge.model.config.load import ConfigError, load_config, parse_config
 from hopforge.model.config.lookup import (
     AddressConfig,
@@ -35,7 +36,6 @@ from hopforge.model.config.topology import (
     TorusConfig,
 )
 from hopforge.model.config.traffic import TrafficConfig
-from hopforge.model.config.workload import WorkloadConfig
 
 __all__ = [
     "AddressConfig",

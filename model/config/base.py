@@ -115,6 +115,9 @@ def named_files(section: BaseModel, prefix: str = "") -> dict[str, Path]:
         value, key = getattr(section, name), f"{prefix}{name}"
         if isinstance(value, BaseModel):
             found |= named_files(value, f"{key}.")
+        elif isinstance(value, tuple):
+            for number, each in enumerate(value):
+                found |= named_files(each, f"{key}[{number}].") if isinstance(each, BaseModel) else {}
         elif isinstance(value, Path):
             found[key] = value
         elif any(getattr(each, "func", None) is _trace for each in info.metadata) and not value.startswith(SHIPPED):

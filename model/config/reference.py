@@ -3,7 +3,7 @@
 import json
 import re
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from hopforge.model.config.root import Config
@@ -39,8 +39,13 @@ def markdown() -> str:
     return _INTRO + "".join(_section("", schema, schema["$defs"]))
 
 
-def _section(path: str, section: dict[str, Any], definitions: dict[str, Any]) -> Iterator[str]:
-    """Return heading and table of one section, then those of the sections in it, in the order of the file."""
+def _section(
+    path: str, section: dict[str, Any], definitions: dict[str, Any], around: Sequence[dict[str, Any]] = ()
+) -> Iterator[str]:
+    """Return heading and table of one section, then those of the sections in it, in the order of the file.
+
+    `around`: kinds of the sections around it; one of these within it is described there.
+    """
     kind = section["properties"].get("kind", {})
     kinds = [kind["const"]] if "const" in kind else kind.get("enum", []) if "default" not in kind else []
     title = f"`{path}`" if path else "Top level"
@@ -64,8 +69,11 @@ def _section(path: str, section: dict[str, Any], definitions: dict[str, Any]) ->
         yield "\n" + "\n".join(notes) + "\n"
     for key, node in section["properties"].items():
         listed = "[]" if "items" in node else ""
-        for inner in inner_sections(node.get("items", node), definitions):
-            yield from _section(f"{path}.{key}{listed}" if path else f"{key}{listed}", inner, definitions)
+        kinds_here = inner_sections(node.get("items", node), definitions)
+        for inner in kinds_here:
+            if not any(inner is each for each in around):
+                where = f"{path}.{key}{listed}" if path else f"{key}{listed}"
+                yield from _section(where, inner, definitions, [*around, *kinds_here])
 
 
 def _note(text: str) -> str:

@@ -10,6 +10,7 @@ from hopforge.model.config.base import Problem, Section
 from hopforge.model.config.collective_plane import CollectivePlaneConfig
 from hopforge.model.config.csr import CsrConfig
 from hopforge.model.config.energy import EnergyConfig
+from hopforge.model.config.jobs import JobsWorkload, WorkloadConfig
 from hopforge.model.config.limits import (
     ahead_problems,
     group_problems,
@@ -25,7 +26,7 @@ from hopforge.model.config.spraying import spraying_problems
 from hopforge.model.config.topology import TopologyConfig
 from hopforge.model.config.traffic import TrafficConfig
 from hopforge.model.config.wavelengths import WavelengthsConfig
-from hopforge.model.config.workload import ProgramWorkload, WorkloadConfig
+from hopforge.model.config.workload import ProgramWorkload
 from hopforge.model.seeds import MOST_SEED
 
 NAME = r"^[a-z][a-z0-9_]*$"
@@ -159,9 +160,20 @@ class Config(Section):
         yield from spraying_problems(self.router, self.routing, traffic.entropy, asked)
         runs = self.simulation
         yield from failure_problems(runs.failures, runs.deadlock_cycles, self.router, self.traffic)
-        program = self.workload if isinstance(self.workload, ProgramWorkload) else None
-        if program and program.mapping.links != "turns" and getattr(self.topology, "host_links", 1) == 1:
-            yield Problem("workload.mapping.links", "needs hosts with several links (topology.host_links)")
+        for key, program in _programs(self.workload):
+            if program.mapping.links != "turns" and getattr(self.topology, "host_links", 1) == 1:
+                yield Problem(f"{key}.mapping.links", "needs hosts with several links (topology.host_links)")
         if self.traffic.source == "program" and not isinstance(self.workload, ProgramWorkload):
             reason = "program needs a section workload that is a program (kind: npb, trace, collective, …)"
+            if isinstance(self.workload, JobsWorkload):
+                reason = "program runs one program; `hopforge app` with app.engine=packet runs jobs"
             yield Problem("traffic.source", reason)
+
+
+def _programs(workload: WorkloadConfig | None) -> Iterator[tuple[str, ProgramWorkload]]:
+    """Yield the programs of a section, each with its key."""
+    if isinstance(workload, ProgramWorkload):
+        yield "workload", workload
+    elif isinstance(workload, JobsWorkload):
+        for number, job in enumerate(workload.jobs):
+            yield f"workload.jobs[{number}].program", job.program

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable
 
 from hopforge.model.config.app import AppConfig
 from hopforge.model.config.class_keys import unread_class_keys
+from hopforge.model.config.jobs import JobConfig, JobsWorkload
 from hopforge.model.config.packet_keys import unread_packet_keys
 from hopforge.model.config.root import Config
 from hopforge.model.config.routing_keys import unread_routing_keys
@@ -160,6 +161,16 @@ def _counts_no_flits(config: Config) -> bool:
     return given and config.app.engine != "packet"
 
 
+def _program_kinds(config: Config) -> list[str]:
+    """Return the kinds of the programs of a file."""
+    return [job.program.kind for job in _jobs(config)] or [getattr(config.workload, "kind", "")]
+
+
+def _jobs(config: Config) -> tuple[JobConfig, ...]:
+    """Return the jobs of a file that has several programs."""
+    return config.workload.jobs if isinstance(config.workload, JobsWorkload) else ()
+
+
 _SINGLE_KEYS: dict[str, tuple[Callable[[Config], bool], Sections]] = {
     "lookup.cache.protection": (lambda config: config.lookup.cache.protection != "none", _ENGINE_HARDWARE),
     "router.protection": (lambda config: config.router.protection != "none", _ROUTER_HARDWARE),
@@ -186,6 +197,10 @@ _SINGLE_KEYS: dict[str, tuple[Callable[[Config], bool], Sections]] = {
         lambda config: isinstance(config.workload, ProgramWorkload) and not config.workload.computing.is_even,
         {"app", "net", "series", "sweep", "trace"},  # and `workload --to goal`
     ),
+    "workload.jobs.start_us": (lambda config: any(job.start_us for job in _jobs(config)), {"app", "sweep"}),
+    "workload.jobs.program.computing": (
+        lambda config: any(not job.program.computing.is_even for job in _jobs(config)), {"app", "sweep"},
+    ),
     "simulation.loads": (lambda config: _no_loads(config) and config.simulation.loads is not None, _ALL_BUT_SWEEP),
     "simulation.knee_percent": (
         lambda config: _no_loads(config) and config.simulation.knee_percent is not None,
@@ -194,7 +209,7 @@ _SINGLE_KEYS: dict[str, tuple[Callable[[Config], bool], Sections]] = {
     "app.loggops": (
         # a trace and training may be a schedule, of which all engines read it
         lambda config: config.app.engine != "loggops" and "loggops" in config.app.model_fields_set
-        and getattr(config.workload, "kind", "") not in ("trace", "chakra", "training"),
+        and not any(kind in ("trace", "chakra", "training") for kind in _program_kinds(config)),
         set(),
     ),
     "workload.max_flits": (_counts_no_flits, {"net", "series", "trace"}),

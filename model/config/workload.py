@@ -419,8 +419,9 @@ class JobLogWorkload(Section):
             yield Problem("exchanges", "must be at least 1 without alltoalls, not 0")
 
 
-WorkloadConfig = Annotated[
-    SyntheticWorkload | JobLogWorkload | TraceWorkload | ChakraWorkload | CollectiveWorkload | NpbWorkload
-    | MatrixProductWorkload | GraphSearchWorkload | HimenoWorkload | DpsnnWorkload | TrainingWorkload,
+ProgramConfig = Annotated[
+    TraceWorkload | ChakraWorkload | CollectiveWorkload | NpbWorkload | MatrixProductWorkload | GraphSearchWorkload
+    | HimenoWorkload | DpsnnWorkload | TrainingWorkload,
     Field(discriminator="kind"),
 ]
+"""Every kind of program."""

@@ -9,13 +9,14 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from hopforge.model.config.topology import DragonflyConfig, FatTreeConfig, MeshConfig, TopologyConfig, TorusConfig
+from hopforge.model.config.topology import TopologyConfig
 from hopforge.model.config.workload import JobLogWorkload
 from hopforge.model.kernel.compile import kernel
 from hopforge.model.topology import Topology
 from hopforge.model.workload.job_log import JobLog, read_log
 from hopforge.model.workload.lublin import draw_log
-from hopforge.sim.jobs.placement import GROUPED, group_problem, lines_of
+from hopforge.sim.jobs.network_groups import nested_groups, network_dims
+from hopforge.sim.jobs.placement import GROUPED, group_problem
 from hopforge.sim.jobs.prepared import JobsError, Machine, prepare_jobs
 from hopforge.sim.jobs.space_sharing import Schedule, schedule
 from hopforge.sim.traffic.placed import Chunk, PacketStream
@@ -24,20 +25,6 @@ __all__ = ["job_packets", "nested_groups", "step_times"]
 
 _CHUNK_STEPS = 1 << 14
 MOST_PACKETS = 1 << 31
-
-
-def nested_groups(topology: TopologyConfig, dims: Sequence[int]) -> tuple[int, ...]:
-    """Return hosts of the nested groups of a network, the smallest first.
-
-    Of a dragonfly those of a router and of a group, of a fat tree those of each subtree; else lines and planes.
-    """
-    if isinstance(topology, DragonflyConfig):
-        sizes = (topology.p, topology.p * topology.a)
-    elif isinstance(topology, FatTreeConfig):
-        sizes = tuple(topology.k**level for level in range(1, topology.n + 1))
-    else:
-        return lines_of(dims)
-    return tuple(dict.fromkeys(size for size in sizes if size > 1))
 
 
 def job_packets(config: JobLogWorkload, section: TopologyConfig, topology: Topology, seed: int) -> PacketStream:
@@ -59,9 +46,7 @@ def job_packets(config: JobLogWorkload, section: TopologyConfig, topology: Topol
     UserError
         A log that is wrong, no job that can run, groups that do not fit.
     """
-    dims: tuple[int, ...] = (topology.hosts,)
-    if isinstance(section, MeshConfig | TorusConfig):
-        dims = tuple(size for size in (section.hosts_per_router, *section.radices) if size > 1) or (1,)
+    dims = network_dims(section, topology.hosts)
     log = _log(config, topology.hosts, seed)
     setup = prepare_jobs(
         log, Machine(dims, config.ppn), drawn=config.file is None, schedulers=(config.scheduler,),

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from hopforge.model.config import Config, ConfigError
+from hopforge.model.config.jobs import JobsWorkload
 from hopforge.model.config.workload import JobLogWorkload
 from hopforge.model.routing.configured import routing_network
 from hopforge.model.topology import Topology, build
@@ -10,7 +11,8 @@ from hopforge.model.topology.aggregation import aggregate
 from hopforge.model.topology.failed import refuse_failed, without_failed
 from hopforge.sim.hits.job_day import job_packets
 from hopforge.sim.hits.replay import Replay
-from hopforge.sim.traffic.placed import PacketStream, build_workload
+from hopforge.sim.jobs.placed_jobs import place_jobs
+from hopforge.sim.traffic.placed import PacketStream, build_workload, program_packets
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,6 +51,9 @@ def prepare_hits(config: Config) -> HitsSetup:
     topology = routing_network(aggregate(topology, config.lookup.lag.members))  # parallel links of a file are a group
     if isinstance(config.workload, JobLogWorkload):
         workload = job_packets(config.workload, config.topology, topology, config.seed)
+    elif isinstance(config.workload, JobsWorkload):
+        jobs = place_jobs(config.workload, config.topology, topology, config.seed)
+        workload = program_packets(config.workload, jobs.placed)
     else:
         workload = build_workload(config.workload, topology, config.seed)
     return HitsSetup(topology, workload, Replay(config, topology))

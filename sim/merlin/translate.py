@@ -74,16 +74,16 @@ def translate(path: Path, packet: str | None = None) -> Translation:
     link = _positive(graph, router, "link_bw", bits_per_second)
     flit_ns = packet_bits / link * 10**9
     algorithm, vcs, routed = _routing(graph, network)
-    times = [nanoseconds(router.value(key, "0ns") or "") for key in ("input_latency", "output_latency")]
+    inside = _time(graph, router, "input_latency", "0ns") + _time(graph, router, "output_latency", "0ns")
     section: dict[str, Any] = {
         "model": "input_output_queued", "vcs": vcs, "idle_ports": "flit_later",
         "flit_ns": _number(flit_ns),
         "crossbar_ns": _number(packet_bits / _positive(graph, router, "xbar_bw", bits_per_second) * 10**9),
-        "end_ns": 0, "link_ns": _number(network.link_ns + sum(times)),
-        "host_ns": _number(network.host_ns + sum(times) / 2),
+        "end_ns": 0, "link_ns": _number(network.link_ns + inside),
+        "host_ns": _number(network.host_ns + inside / 2),
     }  # fmt: skip
     if network.global_ns is not None:
-        section["global_ns"] = _number(network.global_ns + sum(times))
+        section["global_ns"] = _number(network.global_ns + inside)
     for key, ours in (("input_buf_size", "buffer_flits"), ("output_buf_size", "output_buffer_flits")):
         section[ours] = max(int(_positive(graph, router, key, bits) // packet_bits), 1)
     traffic, simulation, driven = _traffic(graph, network, sources, packet_bits / flit_ns)
@@ -139,6 +139,14 @@ def _positive(graph: ComponentGraph, component: Component, key: str, read: Calla
     return value
 
 
+def _time(graph: ComponentGraph, component: Component, key: str, default: str) -> Fraction:
+    """Return a time in ns."""
+    try:
+        return nanoseconds(component.value(key, default) or "")
+    except ValueError as error:
+        raise graph.refuse(f"component {component.name}, params.{key}", str(error)) from error
+
+
 def _sources(network: Network) -> list[Component]:
     """Return the endpoints that send a load, if all do."""
     found = [component for _, component in network.homes]
@@ -181,8 +189,8 @@ def _routing(graph: ComponentGraph, network: Network) -> tuple[str, int, str]:
         raise graph.refuse(f"component {network.routers[0].name}, topology {key}", f"hopforge has {known}, not {name}")
     threshold = method.value("adaptive_threshold")
     more = f"; adaptive_threshold {threshold} has no counterpart" if threshold and found[0] == "ugal_group" else ""
-    vcs = f"{found[1]} virtual channel{'s' * (found[1] > 1)}"
-    return *found, f"{found[0]}, {vcs}, for {name or 'dimension order'}{others}{more}"
+    channels = f"{found[1]} virtual channel{'s' * (found[1] > 1)}"
+    return *found, f"{found[0]}, {channels}, for {name or 'dimension order'}{others}{more}"
 
 
 def _traffic(
@@ -210,10 +218,7 @@ def _traffic(
     rows.append(("traffic", f"{pattern}, {len(loads)} load{'s' * (len(loads) > 1)}"))
     runs: dict[str, Any] = {"load": loads[0]} if len(loads) == 1 else {"loads": loads}
     for key, default, ours in (("warmup_time", "5us", "warmup_us"), ("collect_time", "20us", "measure_us")):
-        try:
-            runs[ours] = _number(nanoseconds(source.value(key, default) or "") / 1000)
-        except ValueError as error:
-            raise graph.refuse(f"component {source.name}, params.{key}", str(error)) from error
+        runs[ours] = _number(_time(graph, source, key, default) / 1000)
     return traffic, runs, rows
 
 

@@ -2,13 +2,15 @@
 
 import shutil
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import ceil, log2
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hopforge.model.config import Config, TiersConfig
+from hopforge.model.config.jobs import JobsWorkload
 from hopforge.model.config.traffic import TrafficConfig
 from hopforge.model.config.workload import ChakraWorkload, ProgramWorkload
 from hopforge.model.errors import UserError
@@ -23,7 +25,9 @@ from hopforge.model.topology.tiers import refuse_speeds
 from hopforge.model.workload.schedule import Schedule
 from hopforge.model.workload.trace import Trace
 from hopforge.sim.hits.replay import Replay
+from hopforge.sim.jobs.placed_jobs import JobsTogether, place_jobs
 from hopforge.sim.packet.settings import packet_cycle_ns
+from hopforge.sim.programs.cache_delays import CacheUse
 from hopforge.sim.programs.flow_network import switch_ns
 from hopforge.sim.programs.loggops_run import ScheduleSetup, prepare_loggops
 from hopforge.sim.programs.simgrid import MAX_FULL_HOSTS
@@ -75,6 +79,10 @@ class AppSetup:
         The same with ``router.model: packet``.
     schedule : Schedule, optional
         What the ranks do, if that is a graph; `placed` then has its messages.
+    jobs : JobsTogether, optional
+        The programs that `placed` and `schedule` are made of, if there are several.
+    use : CacheUse, optional
+        Of engine flow: what lookups find, if that is known already.
     """
 
     config: Config
@@ -86,6 +94,21 @@ class AppSetup:
     simulation: "Simulation | None" = None
     packets: "ProgramNetwork | None" = None
     schedule: Schedule | None = None
+    jobs: JobsTogether | None = None
+    use: CacheUse | None = None
+
+    @property
+    def start_s(self) -> NDArray[np.float64] | None:
+        """float64[rank]: when each rank begins; None: all at 0."""
+        return None if self.jobs is None else self.jobs.start_s
+
+    def part(self, jobs: JobsTogether, use: CacheUse | None = None) -> "AppSetup":
+        """Return the same with other jobs on the same network, which is empty again."""
+        caches = None if self.caches is None or use is not None else Replay(self.config, self.topology)
+        found = replace(
+            self, placed=jobs.placed, schedule=jobs.schedule, jobs=jobs, caches=caches, use=use, simulation=None
+        )
+        return found if self.simulation is None else replace(found, simulation=_simulation(self.config, jobs))
 
 
 def prepare_app(config: Config) -> AppSetup | ScheduleSetup:
@@ -99,7 +122,8 @@ def prepare_app(config: Config) -> AppSetup | ScheduleSetup:
         The program does not fit the network, the network cannot be simulated so, or has no such routes, or SimGrid is
         wanted and not here.
     """
-    program_workload(config)
+    if not isinstance(config.workload, JobsWorkload):
+        program_workload(config)
     return ENGINES[config.app.engine](sized_router(config))
 
 
@@ -113,6 +137,8 @@ def _prepare_flow(config: Config) -> AppSetup:
     topology = with_degraded(build(config.topology, config.address), config.degraded, config.seed)
     if config.app.injection == "queued":
         refuse_speeds(topology, "app.injection: queued in engine flow")
+    if isinstance(config.workload, JobsWorkload):
+        return _prepare_jobs_flow(config, topology)
     workload = program_workload(config)
     if is_schedule(workload):
         _check_schedule(config)
@@ -135,6 +161,33 @@ def _prepare_flow(config: Config) -> AppSetup:
     return AppSetup(config, topology, placed, backend, routes, caches)
 
 
+def _prepare_jobs_flow(config: Config, topology: Topology) -> AppSetup:
+    if config.app.backend == "simgrid":
+        raise ApplicationError("app.backend: must be embedded or auto with several jobs, not simgrid")
+    jobs = _jobs(config, topology)
+    caches = Replay(config, topology) if config.app.lookup == "cache" else None
+    routes = configured_routes(config, topology) if caches is None else caches.routes
+    return AppSetup(config, topology, jobs.placed, "embedded", routes, caches, schedule=jobs.schedule, jobs=jobs)
+
+
+def _jobs(config: Config, topology: Topology) -> JobsTogether:
+    """Place the jobs of a file; if one of them is a graph, all are."""
+    workload = config.workload
+    assert isinstance(workload, JobsWorkload), "asked before"
+    graphs = [is_schedule(job.program) for job in workload.jobs]
+    if any(graphs):
+        _check_schedule(config)
+        unit_ns = config.app.loggops.unit_ns
+        if not all(graphs) and unit_ns != 1:
+            raise ApplicationError(
+                f"app.loggops.unit_ns: must be 1, not {unit_ns:.10g}: workload.jobs[{graphs.index(False)}] is no graph"
+                f" and becomes one in nanoseconds, because workload.jobs[{graphs.index(True)}] is one"
+            )
+    return place_jobs(
+        workload, config.topology, topology, config.seed, host_gflops=config.app.host_gflops, timed=True
+    )
+
+
 #: key of `app` that a schedule has no use for → why
 _HAS_TIMES = {"host_gflops": "it has times, in units of app.loggops.unit_ns"}
 _NOT_OF_SCHEDULES = {
@@ -150,6 +203,8 @@ def _refuse_keys(config: Config, keys: dict[str, str]) -> None:
 
 
 def _named(config: Config) -> str:
+    if isinstance(config.workload, JobsWorkload):
+        return "jobs of which one is a graph"
     if isinstance(config.workload, ChakraWorkload):
         return "traces of Chakra"
     return "training as a graph" if counts_operations(program_workload(config)) else "a schedule of GOAL"
@@ -162,7 +217,11 @@ def _schedule(config: Config, workload: ProgramWorkload, topology: Topology) -> 
 
 def _check_schedule(config: Config) -> None:
     """Refuse keys of `app` that a schedule on the network has no use for, by name."""
-    has_times = not counts_operations(program_workload(config))
+    if isinstance(config.workload, JobsWorkload):
+        programs = [job.program for job in config.workload.jobs]
+        has_times = all(is_schedule(each) and not counts_operations(each) for each in programs)
+    else:
+        has_times = not counts_operations(program_workload(config))
     _refuse_keys(config, _NOT_OF_SCHEDULES | (_HAS_TIMES if has_times else {}))
     if config.app.backend == "simgrid":
         raise ApplicationError(f"app.backend: must be embedded or auto with {_named(config)}, not simgrid")
@@ -173,6 +232,15 @@ def _check_schedule(config: Config) -> None:
 def _prepare_packet(config: Config) -> AppSetup:
     from hopforge.sim.run.simulation import Simulation  # noqa: PLC0415 - each engine loads its own kernel
 
+    if isinstance(config.workload, JobsWorkload):
+        if router_model(config, "app").name == "packet":
+            raise ApplicationError(
+                "router.model: must be input_queued or input_output_queued with workload.jobs in engine packet, not "
+                "packet (or app.engine: flow)"
+            )
+        jobs = _jobs(config, build(config.topology, config.address))
+        run = _simulation(config, jobs)
+        return AppSetup(config, run.topology, jobs.placed, simulation=run, schedule=jobs.schedule, jobs=jobs)
     workload = program_workload(config)
     if router_model(config, "app").name == "packet":
         return _prepare_packet_routers(config, workload)
@@ -206,7 +274,20 @@ def _prepare_packet_routers(config: Config, workload: ProgramWorkload) -> AppSet
     return AppSetup(config, network.topology, network.placed, packets=network)
 
 
+def _simulation(config: Config, jobs: JobsTogether) -> "Simulation":
+    """Return the router simulator at cycle 0, with the messages of jobs."""
+    from hopforge.sim.programs.schedule_packet import sending_program  # noqa: PLC0415  as above
+    from hopforge.sim.run.simulation import Simulation  # noqa: PLC0415  as above
+
+    placed = jobs.placed if jobs.schedule is None else sending_program(jobs.placed)
+    return Simulation(packet_config(config), config.simulation.load, config.seed, placed=placed)
+
+
 def _prepare_loggops(config: Config) -> ScheduleSetup:
+    if isinstance(config.workload, JobsWorkload):
+        raise ApplicationError(
+            "app.engine: loggops has no network that jobs could share; flow and packet have one"
+        )
     workload = program_workload(config)
     if is_schedule(workload) and not counts_operations(workload):
         _refuse_keys(config, _HAS_TIMES)
@@ -249,6 +330,8 @@ def program_workload(config: Config) -> ProgramWorkload:
     ApplicationError
         It is none.
     """
+    if isinstance(config.workload, JobsWorkload):
+        raise ApplicationError("workload.kind: jobs holds several programs; one is needed")
     if not isinstance(config.workload, ProgramWorkload):
         raise ApplicationError(
             "workload: a program is needed "

@@ -18,7 +18,10 @@ from hopforge.sim.run.jobs import Job, program_jobs
 from hopforge.sim.run.kept_results import Row
 from hopforge.sim.run.sweep import Sweep
 
-MEANS = ["makespan_s", "waiting_share", "computing_share", "miss_share", "energy_j", "conventional_energy_j"]
+MEANS = [
+    "makespan_s", "waiting_share", "computing_share", "miss_share", "energy_j", "conventional_energy_j",
+    "mean_slowdown", "max_slowdown", "utilisation", "link_share",  # of several jobs
+]  # fmt: skip
 
 
 class AppSweep(Sweep):
@@ -73,6 +76,7 @@ class AppSweep(Sweep):
 _COLUMNS = {
     "makespan_s": ("makespan", "{:.6g} s"), "gain": ("gain", "{:.4f}"), "waiting_share": ("waiting", "{:.1%}"),
     "computing_share": ("computing", "{:.1%}"), "miss_share": ("misses", "{:.3%}"), "energy_j": ("energy", "{:.4g} J"),
+    "mean_slowdown": ("slowdown", "{:.4f}"), "max_slowdown": ("largest", "{:.4f}"),
 }  # fmt: skip
 
 

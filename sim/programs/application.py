@@ -4,33 +4,35 @@ import resource
 import time
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from hopforge.model.config import Config
+from hopforge.model.config.jobs import JobsWorkload
 from hopforge.model.config.workload import ProgramWorkload
 from hopforge.model.network.parts.program_arrays import ProgramError
 from hopforge.model.output.results import MEASURED, run_metadata, staged, write_metadata, write_tables
 from hopforge.model.workload.program import waiting_text
 from hopforge.model.workload.schedule import CALC, KIND_NAMES, SEND, Schedule
 from hopforge.model.workload.trace import Trace
-from hopforge.sim.hits.energy import Traffic, energy_rows, shape_of
+from hopforge.sim.programs.app_result import AppRun, app_result
 from hopforge.sim.programs.app_setup import (
     AppSetup,
     cycle_ns,
     prepare_app,
 )
-from hopforge.sim.programs.graph_activity import GraphActivity, activity_rows, graph_activity
-from hopforge.sim.programs.link_bytes import LinkBytes, link_bytes, link_rows
+from hopforge.sim.programs.graph_activity import activity_rows, graph_activity
+from hopforge.sim.programs.jobs_run import job_rows, run_jobs
+from hopforge.sim.programs.link_bytes import link_bytes, link_rows
 from hopforge.sim.programs.loggops_engine import LARGEST_TIME
 from hopforge.sim.programs.loggops_run import LoggopsRun, ScheduleSetup, run_schedule
-from hopforge.sim.programs.rank_times import ProgramMeasurement, makespan, mean_share, rank_table
 from hopforge.sim.run.lookup_measures import lookup_totals
-from hopforge.sim.run.reordering import Reordering, reordering
+from hopforge.sim.run.reordering import reordering
 from hopforge.sim.traffic.program_traffic import switch_visits
 from hopforge.sim.traffic.scheduled import is_schedule
 
@@ -39,74 +41,6 @@ if TYPE_CHECKING:  # each engine loads its own kernel
     from hopforge.sim.run.simulation import Simulation
 
 Progress = Callable[[int, int], None]
-
-
-@dataclass(frozen=True)
-class AppMeasurement(ProgramMeasurement):
-    """Results of a program; times in seconds.
-
-    Attributes
-    ----------
-    messages, local_messages : int
-        All messages, and those between ranks of one host.
-    message_latency_s : float, optional
-        Mean time from the call that sends a message to its arrival, messages through the network only; SimGrid does
-        not tell.
-    waiting_share, computing_share : float
-        Mean shares of the makespan in which a rank waited for messages, and computed.
-    miss_share : float
-        Share of the lookups that miss.
-    energy_j, conventional_energy_j : float
-        Of all switches, and of switches without caches for the same packets in the same time (docs/guides/energy.md).
-    cpu_seconds : float
-        Processor time of the engine.
-    """
-
-    messages: int
-    local_messages: int
-    payload_bytes: int
-    message_latency_s: float | None
-    waiting_share: float
-    computing_share: float
-    miss_share: float
-    energy_j: float
-    conventional_energy_j: float
-    cpu_seconds: float
-
-
-@dataclass(frozen=True, eq=False)
-class AppRun:
-    """A finished run.
-
-    Attributes
-    ----------
-    config : Config
-        What ran: the configuration with the flits and buffers of `sized_router`.
-    found : AppMeasurement
-        The whole program.
-    ranks : DataFrame
-        Of each rank: rank, host, finish_s, waiting_s, compute_s, sent_messages, sent_bytes.
-    energy : DataFrame
-        Of each part of the switches: part, J and nJ per packet and switch, with caches and without.
-    activity : GraphActivity, optional
-        What ranks of a schedule did when.
-    links : LinkBytes, optional
-        What links carry, of a schedule with engine flow.
-    reordering : Reordering, optional
-        Order of packets, with engine packet and ``traffic.reorder``.
-    """
-
-    config: Config
-    found: AppMeasurement
-    ranks: pd.DataFrame
-    energy: pd.DataFrame
-    activity: GraphActivity | None = None
-    links: LinkBytes | None = None
-    reordering: Reordering | None = None
-
-    def row(self) -> dict[str, Any]:
-        """As a row of a table."""
-        return asdict(self.found) | ({} if self.reordering is None else self.reordering.columns())
 
 
 def run_app(
@@ -135,9 +69,19 @@ def run_app(
     ready = prepare_app(config) if setup is None else setup
     if isinstance(ready, ScheduleSetup):
         return run_schedule(ready, progress)
-    if ready.packets is not None:
-        return _run_packet_routers(ready, ready.packets, progress)
-    return (_run_flow if ready.simulation is None else _run_packet)(ready, progress)
+    if ready.jobs is not None:
+        return run_jobs(ready, _run_one, progress)
+    return _run_one(ready, progress)
+
+
+def _run_one(setup: AppSetup, progress: Progress | None) -> AppRun:
+    if setup.packets is not None:
+        return _run_packet_routers(setup, setup.packets, progress)
+    return (_run_flow if setup.simulation is None else _run_packet)(setup, progress)
+
+
+def _mean(latency: NDArray[np.float64]) -> float:
+    return float(latency.mean()) if len(latency) else 0.0
 
 
 def _run_flow(setup: AppSetup, progress: Progress | None) -> AppRun:
@@ -158,8 +102,8 @@ def _run_simgrid(setup: AppSetup, progress: Progress | None) -> AppRun:
         raise
     _refuse_long(float(finish.max(initial=0.0)))
     computing = computed_seconds(placed.program, config.app.host_gflops)
-    return _result(
-        setup, backend="simgrid", latency=None, miss_share=float(config.app.lookup != "hit"),
+    return app_result(
+        setup, backend="simgrid", message_latency_s=None, miss_share=float(config.app.lookup != "hit"),
         cpu=_children_seconds() - started, finish=finish,
         waiting=np.maximum(finish - computing, 0.0), computing=computing, visits=_visits(setup),
     )
@@ -182,7 +126,7 @@ def _run_embedded(setup: AppSetup, progress: Progress | None) -> AppRun:
 
     config, topology, placed = setup.config, setup.topology, setup.placed
     started = time.process_time()
-    use = cache_use(config, topology, placed, setup.caches)
+    use = cache_use(config, topology, placed, setup.caches) if setup.use is None else setup.use
     run = FlowRun(config, topology, placed, use, setup.routes)
     ended = run.run(progress)
     cpu = time.process_time() - started
@@ -197,9 +141,9 @@ def _run_embedded(setup: AppSetup, progress: Progress | None) -> AppRun:
     latency = message["arrived"] - message["began"]
     if not (remote := run.remote).all():
         latency = latency[remote]
-    return _result(
-        setup, backend="embedded", latency=latency, cpu=cpu, finish=rank["finished"], waiting=rank["waited"],
-        computing=rank["computed"], miss_share=run.cache_use.miss_share, visits=_visits(setup),
+    return app_result(
+        setup, backend="embedded", message_latency_s=_mean(latency), cpu=cpu, finish=rank["finished"],
+        waiting=rank["waited"], computing=rank["computed"], miss_share=run.cache_use.miss_share, visits=_visits(setup),
     )
 
 
@@ -209,16 +153,16 @@ def _run_schedule_flow(setup: AppSetup, schedule: Schedule, progress: Progress |
 
     use = cache_use(setup.config, setup.topology, setup.placed)
     run = ScheduleFlow(setup.config, setup.topology, setup.placed, schedule, use, setup.routes)
-    times = run.run_schedule(progress)
-    found = _result(
-        setup, backend="embedded", latency=run.latency, cpu=times.cpu_seconds, finish=times.finish,
+    times = run.run_schedule(progress, setup.start_s)
+    found = app_result(
+        setup, backend="embedded", message_latency_s=_mean(run.latency), cpu=times.cpu_seconds, finish=times.finish,
         waiting=times.finish - times.busy, computing=times.computed, miss_share=use.miss_share, visits=_visits(setup),
     )
     assert setup.routes is not None, "made by prepare_app"
     links = link_bytes(
         setup.topology, setup.placed, setup.routes, setup.config.timing.link_gbps, found.found.makespan_s
     )
-    return replace(found, activity=graph_activity(schedule, times), links=links)
+    return replace(found, activity=graph_activity(schedule, times), links=links, times=times)
 
 
 def _visits(setup: AppSetup) -> tuple[int, int]:
@@ -239,14 +183,21 @@ def _run_packet(setup: AppSetup, progress: Progress | None) -> AppRun:
     message = run.state["message"][: placed.program.messages]
     remote = ~placed.local
     lookups = lookup_totals(run.state.lookup)
-    found = _result(
+    found = app_result(
         setup, cpu=done.cpu_seconds,
-        latency=(message["arrived"] - message["started"])[remote] * second,
+        message_latency_s=_mean((message["arrived"] - message["started"])[remote] * second),
         finish=ranks["finished"] * second, waiting=ranks["waited"] * second, computing=ranks["computed"] * second,
         miss_share=1 - lookups["hit_rate"] if lookups["lookups"] else float(config.app.lookup != "hit"),
         visits=(int(run.state["hops_sum"]), int(run.state["output_port"]["flits"].sum())),
     )
-    return replace(found, reordering=done.reordering)
+    return replace(found, link_share=_link_share(run), reordering=done.reordering)
+
+
+def _link_share(run: "Simulation") -> float:
+    from hopforge.sim.run.measurement import channel_columns  # noqa: PLC0415  as above
+
+    load = np.asarray(channel_columns(run, max(int(run.state["cycle"]), 1))["load"])
+    return float(load.mean()) if len(load) else 0.0
 
 
 def _run_packet_routers(setup: AppSetup, network: "ProgramNetwork", progress: Progress | None) -> AppRun:
@@ -257,17 +208,14 @@ def _run_packet_routers(setup: AppSetup, network: "ProgramNetwork", progress: Pr
     counters, config = network.counters, setup.config
     flits = -(-config.packet.packet_bytes // config.traffic.flit_bytes)
     packets = int(counters["delivered"])
-    return _result(
-        setup,
-        cpu=done.cpu_seconds,
-        latency=(message["arrived"] - message["started"])[~setup.placed.local] * second,
-        finish=ranks["finished"] * second,
-        waiting=ranks["waited"] * second,
-        computing=ranks["computed"] * second,
+    return app_result(
+        setup, cpu=done.cpu_seconds,
+        message_latency_s=_mean((message["arrived"] - message["started"])[~setup.placed.local] * second),
+        finish=ranks["finished"] * second, waiting=ranks["waited"] * second, computing=ranks["computed"] * second,
         miss_share=0.0,
         # packets that are sent back have taken their way through the switch, too
         visits=(int(counters["hops_sum"]) + packets, (int(counters["sent"]) + packets) * flits),
-    )
+    )  # fmt: skip
 
 
 def _run_schedule_packet(
@@ -276,50 +224,21 @@ def _run_schedule_packet(
     from hopforge.sim.programs.schedule_packet import SchedulePacket  # noqa: PLC0415  as above
 
     cycle = cycle_ns(setup.config)
-    times = SchedulePacket(setup.config, run, setup.placed, schedule, cycle).run_schedule(progress)
+    times = SchedulePacket(setup.config, run, setup.placed, schedule, cycle).run_schedule(progress, setup.start_s)
     program = setup.placed.program
     message = run.state["message"][: program.messages]
     remote = ~setup.placed.local
-    found = _result(
-        setup, cpu=times.cpu_seconds, latency=(message["arrived"] - message["started"])[remote] * cycle * 1e-9,
+    found = app_result(
+        setup, cpu=times.cpu_seconds,
+        message_latency_s=_mean((message["arrived"] - message["started"])[remote] * cycle * 1e-9),
         finish=times.finish, waiting=times.finish - times.busy, computing=times.computed,
         miss_share=float(setup.config.app.lookup != "hit"),
         visits=(int(run.state["hops_sum"]), int(run.state["output_port"]["flits"].sum())),
     )
-    return replace(found, activity=graph_activity(schedule, times), reordering=reordering(run.state))
-
-
-def _result(
-    setup: AppSetup,
-    *,
-    latency: Any,
-    cpu: float,
-    finish: Any,
-    waiting: Any,
-    computing: Any,
-    miss_share: float,
-    visits: tuple[int, int],
-    backend: str = "",
-) -> AppRun:
-    config, topology, placed = setup.config, setup.topology, setup.placed
-    program = placed.program
-    local = placed.local
-    table = rank_table(program, placed.host, finish=finish, waiting=waiting, computing=computing)
-    packets, flits = visits
-    shape = shape_of(config, topology.max_ports, 8 * config.traffic.flit_bytes)
-    energy = pd.DataFrame(
-        energy_rows(config, shape, topology.routers, Traffic(makespan(finish), packets, flits, miss_share))
-    )
-    found = AppMeasurement(
-        program=placed.trace.name, engine=config.app.engine, backend=backend, seed=config.seed, ranks=program.ranks,
-        makespan_s=makespan(finish), messages=program.messages, local_messages=int(local.sum()),
-        payload_bytes=int(program.size_bytes.sum()),
-        message_latency_s=None if latency is None else float(latency.mean()) if len(latency) else 0.0,
-        waiting_share=mean_share(waiting, finish), computing_share=mean_share(computing, finish),
-        miss_share=miss_share, energy_j=float(energy["cache_j"].iloc[-1]),
-        conventional_energy_j=float(energy["conventional_j"].iloc[-1]), cpu_seconds=cpu,
-    )
-    return AppRun(config, found, table, energy)
+    return replace(
+        found, activity=graph_activity(schedule, times), times=times, link_share=_link_share(run),
+        reordering=reordering(run.state),
+    )  # fmt: skip
 
 
 def app_rows(run: AppRun | LoggopsRun) -> list[tuple[str, str]]:
@@ -333,6 +252,7 @@ def app_rows(run: AppRun | LoggopsRun) -> list[tuple[str, str]]:
     local = f", {found.local_messages:,} of them within a host" if found.local_messages else ""
     return [
         ("program", f"{found.program}, {found.ranks} ranks"),
+        *job_rows(run),
         ("engine", found.engine + (f" ({found.backend})" if found.backend else "")),
         *_overheads(run.config),
         ("makespan", f"{found.makespan_s:.6g} s"),
@@ -350,7 +270,9 @@ def app_rows(run: AppRun | LoggopsRun) -> list[tuple[str, str]]:
 
 def _overheads(config: Config) -> list[tuple[str, str]]:
     """Say what a message costs its ranks, where a schedule runs on the network."""
-    if not (isinstance(config.workload, ProgramWorkload) and is_schedule(config.workload)):
+    workload = config.workload
+    programs = [job.program for job in workload.jobs] if isinstance(workload, JobsWorkload) else [workload]
+    if not any(isinstance(each, ProgramWorkload) and is_schedule(each) for each in programs):
         return []
     _, o, g, _, per_byte, eager = config.app.loggops.settings
     unit = config.app.loggops.unit_ns
@@ -423,6 +345,7 @@ def write_app(run: AppRun | LoggopsRun, folder: Path) -> None:
             "app": pd.DataFrame([run.row()]), "ranks": run.ranks, "energy": run.energy,
             **({} if run.activity is None else run.activity.tables()),
             **({} if run.links is None else {"links": run.links.table}),
+            **({} if run.jobs is None else {"job_runs": run.jobs}),
         })
         found = {key: value for key, value in asdict(run.found).items() if key not in MEASURED}
         write_metadata(scratch, {**run_metadata(run.config), "found": found})

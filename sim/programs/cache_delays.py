@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hopforge.model.config import Config
+from hopforge.model.config.jobs import JobsWorkload
 from hopforge.model.config.workload import ProgramWorkload
 from hopforge.model.topology import Topology
 from hopforge.sim.hits.replay import Replay, ReplayResult, send_all
@@ -46,7 +47,7 @@ def cache_use(config: Config, topology: Topology, placed: PlacedProgram, caches:
     if kind != "cache":
         share = 0.0 if kind == "hit" else 1.0
         return CacheUse(np.full(shape, share), share, kind != "conventional")
-    assert isinstance(config.workload, ProgramWorkload), "checked by sim.programs.application"
+    assert isinstance(config.workload, ProgramWorkload | JobsWorkload), "checked by sim.programs.application"
     found = send_all(caches or Replay(config, topology), program_packets(config.workload, placed))
     misses = _penalties(config, found)
     port = found.inputs.router.astype(np.int64) * shape[1] + found.inputs.port

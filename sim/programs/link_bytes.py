@@ -31,6 +31,11 @@ class LinkBytes:
         between = self.table[self.table["between_routers"]]
         return None if between.empty else (str(between["link"].iloc[0]), float(between["busy_share"].iloc[0]))
 
+    def mean_share(self, links: int) -> float:
+        """Return the mean busy share of all `links` between routers, those that carry nothing included."""
+        between = self.table.loc[self.table["between_routers"], "busy_share"]
+        return float(between.sum()) / links if links else 0.0
+
     def hottest_of_hosts(self) -> float:
         """Return the busy share of the busiest link to or from a host; 0 if none carries anything."""
         return float(self.table.loc[~self.table["between_routers"], "busy_share"].max()) if len(self.table) else 0.0
@@ -54,7 +59,7 @@ def link_bytes(
     makespan_s : float
         How long the program takes.
     """
-    source, destination = placed.source_host.astype(np.int64), placed.destination_host.astype(np.int64)
+    source, destination = (ends.astype(np.int64) for ends in (placed.source_host, placed.destination_host))
     remote = source != destination
     pairs, number = np.unique(source[remote] * topology.hosts + destination[remote], return_inverse=True)
     size = np.bincount(number, placed.program.size_bytes[remote].astype(np.float64), len(pairs))

@@ -404,6 +404,15 @@ def begin(s):  # type: ignore[no-untyped-def]
             push(s, 0.0, 0.0, _OPERATION_CLASS, n, START)
 
 
+@_jit
+def begin_later(s, start):  # type: ignore[no-untyped-def]
+    """Make everything ready that waits for nothing, of each rank at its own time: `start`, float64[rank]."""
+    for n in range(len(s.operation)):
+        if s.operation[n].waits == 0:
+            at = start[s.operation[n].rank]
+            push(s, at, at, _OPERATION_CLASS, n, START)
+
+
 @_inline
 def happen(s, now, n, what):  # type: ignore[no-untyped-def]
     """Let an event happen that has been taken from the heap."""

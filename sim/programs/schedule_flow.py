@@ -16,7 +16,7 @@ from hopforge.sim.programs.flow_engine import FlowRun
 from hopforge.sim.programs.flow_graph import FULL, SLICE, advance_graph
 from hopforge.sim.programs.flow_state import DONE
 from hopforge.sim.programs.loggops_engine import LoggopsSettings, LoggopsTimes, found_times, rank_state
-from hopforge.sim.programs.loggops_kernel import begin
+from hopforge.sim.programs.loggops_kernel import begin, begin_later
 from hopforge.sim.traffic.placed import PlacedProgram
 
 #: points in time between two looks at the keyboard
@@ -60,13 +60,17 @@ class ScheduleFlow(FlowRun):
     def _advance(self, most: int) -> int:
         return int(advance_graph(self._ranks, self.state, self.hops, self._message, self._send, most))
 
-    def run_schedule(self, progress: Callable[[int, int], None] | None = None) -> LoggopsTimes:
+    def run_schedule(
+        self, progress: Callable[[int, int], None] | None = None, start_s: NDArray[np.float64] | None = None
+    ) -> LoggopsTimes:
         """Run to the end; times are seconds.
 
         Parameters
         ----------
         progress : callable, optional
             Called with the messages that have arrived, and all.
+        start_s : ndarray, float64[rank], optional
+            When each rank begins; None: all at 0.
 
         Raises
         ------
@@ -74,7 +78,10 @@ class ScheduleFlow(FlowRun):
             The schedule cannot end, a message and its receive have different sizes, or times that cannot be counted.
         """
         started = process_time()
-        begin(self._ranks)
+        if start_s is None or not start_s.any():
+            begin(self._ranks)
+        else:
+            begin_later(self._ranks, start_s)
         code = SLICE
         while code in (SLICE, FULL):
             code = self._advance(SLICE_EVENTS)

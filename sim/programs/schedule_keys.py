@@ -3,9 +3,10 @@
 Keys that an engine ignores whatever the program is are named by `model.config.uses`.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from hopforge.model.config import Config
+from hopforge.model.config.jobs import JobsWorkload
 from hopforge.model.config.workload import ChakraWorkload, ProgramWorkload, TraceWorkload, TrainingWorkload
 from hopforge.sim.traffic.scheduled import is_schedule
 
@@ -23,10 +24,21 @@ def unread_program_keys(configs: Iterable[Config]) -> list[str]:
     """
     given: dict[str, bool] = {}
     for config in configs:
-        if isinstance(config.workload, (TraceWorkload, ChakraWorkload, TrainingWorkload)):
-            for key, read in _keys(config, config.workload):
-                given[key] = given.get(key, False) or read
+        for workload, prefix in _programs(config):
+            for key, read in _keys(config, workload):
+                where = key.replace("workload", prefix, 1)
+                given[where] = given.get(where, False) or read
     return [key for key, read in given.items() if not read]
+
+
+def _programs(config: Config) -> Iterator[tuple[ProgramWorkload, str]]:
+    """Yield the programs that may be schedules, each with its key."""
+    found: list[tuple[object, str]] = [(config.workload, "workload")]
+    if isinstance(config.workload, JobsWorkload):
+        found = [(job.program, f"workload.jobs[{number}].program") for number, job in enumerate(config.workload.jobs)]
+    for workload, key in found:
+        if isinstance(workload, (TraceWorkload, ChakraWorkload, TrainingWorkload)):
+            yield workload, key
 
 
 def _keys(config: Config, workload: ProgramWorkload) -> Iterable[tuple[str, bool]]:

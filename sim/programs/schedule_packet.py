@@ -19,7 +19,7 @@ from hopforge.model.workload import operations as op
 from hopforge.model.workload.program import Program
 from hopforge.model.workload.schedule import SEND, GoalError, Schedule
 from hopforge.sim.programs.loggops_engine import LoggopsTimes, found_times, rank_state
-from hopforge.sim.programs.loggops_kernel import EVENTS, begin, come_in, run_until
+from hopforge.sim.programs.loggops_kernel import EVENTS, begin, begin_later, come_in, run_until
 from hopforge.sim.programs.schedule_flow import network_settings
 from hopforge.sim.run.simulation import Simulation
 from hopforge.sim.traffic.placed import PlacedProgram
@@ -92,8 +92,10 @@ class SchedulePacket:
         self._handed = np.zeros(len(self._send) + 1, np.int32)
         run_until(self._ranks, 0.0, self._local, self._handed)  # compiles: nothing is ready before 0
 
-    def run_schedule(self, progress: Callable[[int, int], None] | None = None) -> LoggopsTimes:
-        """Run to the end; times are seconds.
+    def run_schedule(
+        self, progress: Callable[[int, int], None] | None = None, start_s: NDArray[np.float64] | None = None
+    ) -> LoggopsTimes:
+        """Run to the end; times are seconds. Ranks begin at 0, or each at its `start_s`, float64[rank].
 
         Raises
         ------
@@ -107,7 +109,10 @@ class SchedulePacket:
         under_way = np.empty(0, np.int64)
         events, event_time = ranks.numbers, ranks.event["time"]
         cycle, looked, known = 0, 0, 0  # the next cycle; when somebody looked; messages that are known to have come
-        begin(ranks)
+        if start_s is None or not start_s.any():
+            begin(ranks)
+        else:
+            begin_later(ranks, start_s / self._cycle_s)
         while True:
             count = 0
             if events[EVENTS] and event_time[0] < cycle:

@@ -21,6 +21,7 @@ from hopforge.sim.reproduce import (
     dqn_spikes,
     dqn_uniform,
     job_figures,
+    job_interference,
     lookup_cache_cost,
     lookup_conflicts,
     lookup_direct_mapping,
@@ -96,6 +97,7 @@ REPRODUCTIONS = index_by_name(
     training.REPRODUCTIONS,
     rule_figures.REPRODUCTIONS,
     job_figures.REPRODUCTIONS,
+    job_interference.REPRODUCTIONS,
     network_collectives.REPRODUCTIONS,
     spraying.REPRODUCTIONS,
 )

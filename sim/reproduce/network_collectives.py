@@ -84,7 +84,8 @@ def _plain(row: CollectiveRow) -> Row:
 
 def _compare(data: pd.DataFrame, options: Options) -> list[Comparison]:
     found = []
-    for (network, operation, words), part in data.groupby(["network", "operation", "words"], sort=False):
+    for (network, operation, size), part in data.groupby(["network", "operation", "words"], sort=False):
+        words = int(str(size))
         own = part[part["by"] == "network"].iloc[0]
         others = part[part["by"] != "network"].sort_values("cycles", kind="stable")
         best = others.iloc[0]

@@ -12,8 +12,9 @@ from matplotlib.figure import Figure
 
 from hopforge.model.config import Config, parse_config
 from hopforge.model.output.plots import PALETTE, new_figure, style_axes
+from hopforge.sim.programs.app_result import AppRun
 from hopforge.sim.programs.app_setup import AppSetup, prepare_app
-from hopforge.sim.programs.application import AppRun, run_app
+from hopforge.sim.programs.application import run_app
 from hopforge.sim.programs.loggops_engine import LoggopsSettings, run_loggops
 from hopforge.sim.reproduce.registry import Comparison, Options, Point, Reproduction, Row, pick
 

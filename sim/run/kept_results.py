@@ -21,6 +21,7 @@ from typing import Any, TypeVar
 import hopforge
 from hopforge.model.config import Config
 from hopforge.model.config.base import named_files
+from hopforge.model.config.source import undotted
 from hopforge.model.errors import UserError
 from hopforge.model.output.program_digest import imported_files, program_digest
 from hopforge.model.output.results import MEASURED, forget_parts, locked, package_versions, write_own
@@ -120,10 +121,10 @@ def described(config: Config, *, without: Collection[str] = ()) -> tuple[dict[st
     for name in _CHOICE_OF_RUNS:
         parts.get("simulation", {}).pop(name, None)
     for key, path in named_files(config).items():
-        place = key.split(".")
+        place = undotted(key)
         if place[0] not in parts:
             continue
-        section = parts
+        section: Any = parts
         for step in place[:-1]:
             section = section[step]
         section[place[-1]] = path.name

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hopforge.model.config import Config
+from hopforge.model.config.jobs import JobsWorkload
 from hopforge.model.config.limits import simulated_ports_problem
 from hopforge.model.config.workload import ProgramWorkload
 from hopforge.model.network.build import build_net
@@ -134,11 +135,15 @@ class Simulation:
                 kind=SCRIPT, script=script, replies=replies(config), acknowledges=acknowledges(config)
             )
         elif traffic.source == "program":
-            assert isinstance(config.workload, ProgramWorkload), "checked by model.config"
-            self.placed = place_program(config.workload, self.topology, seed) if placed is None else placed
+            workload = config.workload
+            assert isinstance(workload, ProgramWorkload | JobsWorkload), "checked by model.config"
+            if placed is None:
+                assert isinstance(workload, ProgramWorkload), "checked by model.config"
+                placed = place_program(workload, self.topology, seed)
+            self.placed = placed
             program = program_source(config, self.placed)
             self.message_flits = message_flits(program)
-            refuse_many_flits(self.message_flits, config.workload.max_flits)
+            refuse_many_flits(self.message_flits, workload.max_flits)
             source = SourceParameters(kind=PROGRAM, program=program, acknowledges=acknowledges(config))
         else:
             source = source_parameters(config, load, self.traffic.round_packets)

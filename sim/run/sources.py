@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from hopforge.model.config import Config
+from hopforge.model.config.jobs import JobsWorkload
 from hopforge.model.config.workload import ProgramWorkload
 from hopforge.model.dqn.rules import Rules
 from hopforge.model.network.core.records import BERNOULLI, ON_OFF
@@ -101,8 +102,8 @@ def with_skew(source: SourceParameters, config: Config, routers: int, seed: int)
 def program_source(config: Config, placed: PlacedProgram) -> ProgramSource:
     """Section `traffic` for the program of section `workload`."""
     traffic, workload = config.traffic, config.workload
-    assert isinstance(workload, ProgramWorkload), "checked by model.config"
-    if not is_schedule(workload):
+    assert isinstance(workload, ProgramWorkload | JobsWorkload), "checked by model.config"
+    if not isinstance(workload, JobsWorkload) and not is_schedule(workload):
         check_computing(workload, traffic.cycles_per_flop, "traffic.cycles_per_flop")
     return ProgramSource(
         program=placed.program,

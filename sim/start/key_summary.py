@@ -48,4 +48,7 @@ def workload_words(config: Config) -> str:
         return "none"
     if workload.kind == "collective":
         return f"{workload.operation} of {workload.bytes} bytes, {workload.repeat} times"
+    if workload.kind == "jobs":
+        kinds = ", ".join(job.program.kind for job in workload.jobs[:8])
+        return f"{len(workload.jobs)} jobs: {kinds}{', …' if len(workload.jobs) > 8 else ''}"
     return f"trace {workload.file}" if workload.kind == "trace" else workload.kind

@@ -7,6 +7,7 @@ from importlib import import_module
 from typing import Any, NamedTuple
 
 from hopforge.model.config import Config
+from hopforge.model.config.jobs import JobsWorkload
 from hopforge.model.config.load import suited
 from hopforge.model.config.uses import unused_sections, uses_keys
 from hopforge.model.config.workload import ChakraWorkload, TraceWorkload
@@ -96,7 +97,7 @@ def _unread_of_program(command: str, config: Config) -> list[str]:
     variants = (config, *config.variants.values())
     if not (command == "app" or (command == "sweep" and "app" in config.written)):
         return []
-    if not any(isinstance(each.workload, (TraceWorkload, ChakraWorkload)) for each in variants):
+    if not any(isinstance(each.workload, (TraceWorkload, ChakraWorkload, JobsWorkload)) for each in variants):
         return []
     from hopforge.sim.programs.schedule_keys import unread_program_keys  # noqa: PLC0415 - loads kernels
 

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hopforge.model.apps.generated import generated_trace
+from hopforge.model.config.jobs import JobsWorkload, WorkloadConfig
 from hopforge.model.config.workload import (
     ChakraWorkload,
     CollectiveWorkload,
@@ -19,7 +20,6 @@ from hopforge.model.config.workload import (
     SyntheticWorkload,
     TraceWorkload,
     TrainingWorkload,
-    WorkloadConfig,
 )
 from hopforge.model.errors import UserError
 from hopforge.model.input_file import read_input_text
@@ -104,6 +104,8 @@ def _packets(config: WorkloadConfig, topology: Topology, seed: int) -> PacketStr
         )
     if isinstance(config, JobLogWorkload):
         raise WorkloadError("workload.kind: job_log is for `hopforge hits` and `wavelengths` only")
+    if isinstance(config, JobsWorkload):
+        raise WorkloadError("workload.kind: jobs is for `hopforge app`, `hits` and `wavelengths` only")
     return SYNTHETIC[config.kind](config, topology, seed)
 
 
@@ -213,8 +215,15 @@ def place_program(config: ProgramWorkload, topology: Topology, seed: int) -> Pla
 
 
 def _placed(config: ProgramWorkload, topology: Topology, seed: int) -> PlacedProgram:
+    return program_on(config, topology, seed, lambda ranks: map_ranks(config.mapping, ranks, topology, seed))
+
+
+def program_on(
+    config: ProgramWorkload, topology: Topology, seed: int, find: Callable[[int], Hosts]
+) -> PlacedProgram:
+    """Place a program as `place_program`, its ranks on the hosts that `find` returns for their number."""
     trace = program_trace(config, topology.hosts // topology.host_links, seed)
-    host = map_ranks(config.mapping, trace.ranks, topology, seed)
+    host = find(trace.ranks)
     program = slowed(compile_program(trace, config.collectives), config, seed)
     return PlacedProgram(trace, program, host, link_ends(program, host, topology, config.mapping))
 
@@ -345,8 +354,8 @@ def _recorded(config: ProgramWorkload, topology: Topology, seed: int) -> PacketS
     return program_packets(config, place_program(config, topology, seed))
 
 
-def program_packets(config: ProgramWorkload, placed: PlacedProgram) -> PacketStream:
-    """Return the packets of a program in causal order (docs/guides/workloads.md, Order).
+def program_packets(config: ProgramWorkload | JobsWorkload, placed: PlacedProgram) -> PacketStream:
+    """Return the packets of a program, or of several together, in causal order (docs/guides/workloads.md, Order).
 
     Raises
     ------
@@ -365,7 +374,8 @@ def program_packets(config: ProgramWorkload, placed: PlacedProgram) -> PacketStr
 
     return PacketStream(trace.name, len(source), chunks, {
         "ranks": trace.ranks, "messages": program.messages, "local_messages": run.local_messages,
-        "payload_bytes": int(program.size_bytes.sum()), "mtu_bytes": config.mtu_bytes, "mapping": config.mapping.kind,
+        "payload_bytes": int(program.size_bytes.sum()), "mtu_bytes": config.mtu_bytes,
+        **({"jobs": len(config.jobs)} if isinstance(config, JobsWorkload) else {"mapping": config.mapping.kind}),
     })
 
 

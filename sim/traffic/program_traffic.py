@@ -4,6 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hopforge.model.config import Config
+from hopforge.model.config.jobs import JobsWorkload
 from hopforge.model.config.workload import ProgramWorkload
 from hopforge.model.lookup.routes import Routes
 from hopforge.model.lookup.spread_routes import SpreadRoutes
@@ -22,7 +23,7 @@ def switch_visits(
 
     Packets have `workload.mtu_bytes`, flits `traffic.flit_bytes`; a message of 0 bytes is one flit.
     """
-    assert isinstance(config.workload, ProgramWorkload), "checked by sim.programs.application"
+    assert isinstance(config.workload, ProgramWorkload | JobsWorkload), "checked by sim.programs.application"
     pairs = host_pairs(placed, topology.hosts)
     switches = routes.paths(pairs.source, pairs.destination).lengths
     mtu, flit = config.workload.mtu_bytes, config.traffic.flit_bytes

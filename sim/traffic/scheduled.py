@@ -1,5 +1,7 @@
 """Programs as graphs: a schedule of GOAL or traces of Chakra that are read, training, or any other program as one."""
 
+from collections.abc import Callable
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -27,7 +29,8 @@ from hopforge.sim.traffic.placed import (
 
 
 def workload_schedule(
-    config: ProgramWorkload, topology: Topology, seed: int, host_gflops: float | None
+    config: ProgramWorkload, topology: Topology, seed: int, host_gflops: float | None,
+    find: Callable[[int], NDArray[np.int32]] | None = None,
 ) -> Schedule:
     """Read the schedule of a workload, or write its program as one.
 
@@ -41,6 +44,8 @@ def workload_schedule(
         Of generated graphs.
     host_gflops : float, optional
         Speed of a rank; of programs that count operations.
+    find : callable, optional
+        Number of ranks → their hosts, where that is not as `config.mapping` says.
 
     Raises
     ------
@@ -54,9 +59,13 @@ def workload_schedule(
         return slowed_schedule(read, config.computing, seed)
     check_computing(config, host_gflops, "app.host_gflops")
     if isinstance(config, TrainingWorkload) and config.is_graph:
-        made = once(
-            ("training", config, topology, seed, host_gflops), lambda: _training(config, topology, seed, host_gflops)
-        )
+        if find is not None:
+            made = training_schedule(config, topology, find, seed, host_gflops)
+        else:
+            made = once(
+                ("training", config, topology, seed, host_gflops),
+                lambda: _training(config, topology, seed, host_gflops),
+            )
         return slowed_schedule(made, config.computing, seed)
     trace = program_trace(config, topology.hosts // topology.host_links, seed)
     program = slowed(compile_program(trace, config.collectives), config, seed)
@@ -70,8 +79,12 @@ def _training(config: TrainingWorkload, topology: Topology, seed: int, host_gflo
     return training_schedule(config, topology, place, seed, host_gflops)
 
 
-def place_schedule(schedule: Schedule, config: ProgramWorkload, topology: Topology, seed: int) -> PlacedProgram:
+def place_schedule(
+    schedule: Schedule, config: ProgramWorkload, topology: Topology, seed: int, host: NDArray[np.int32] | None = None
+) -> PlacedProgram:
     """Place the ranks of a schedule on hosts; its program has the messages of the sends, and no calls.
+
+    `host`: where they are, if that is not as `config.mapping` says.
 
     Raises
     ------
@@ -92,7 +105,7 @@ def place_schedule(schedule: Schedule, config: ProgramWorkload, topology: Topolo
     )
     empty = (nothing.astype(np.int32),) * ranks
     trace = Trace(schedule.name, (), empty, (schedule.file,) * ranks, empty)
-    host = map_ranks(config.mapping, ranks, topology, seed)
+    host = map_ranks(config.mapping, ranks, topology, seed) if host is None else host
     return PlacedProgram(trace, program, host, link_ends(program, host, topology, config.mapping))
 
 

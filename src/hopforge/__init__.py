@@ -26,11 +26,14 @@ if TYPE_CHECKING:
     from hopforge.api.errors import HopforgeWarning
     from hopforge.api.generate import GeneratedFiles, generate
     from hopforge.api.hits import hits
+    from hopforge.api.jobs import jobs
     from hopforge.api.network import network
     from hopforge.api.result import Picture, Result
     from hopforge.api.route import route
+    from hopforge.api.rules import rules
     from hopforge.api.simulate import SimulationResult, series, simulate
     from hopforge.api.sweep import sweep
+    from hopforge.api.wavelengths import wavelengths
     from hopforge.model.config.load import ConfigError
     from hopforge.model.errors import DivergedError, Mistake, UserError
     from hopforge.model.routing.deadlock import DeadlockError
@@ -60,13 +63,16 @@ __all__ = [
     "cosim",
     "generate",
     "hits",
+    "jobs",
     "load",
     "loads",
     "network",
     "route",
+    "rules",
     "series",
     "simulate",
     "sweep",
+    "wavelengths",
 ]
 
 #: where a public name is found, when it is first asked for: `import hopforge` loads none of them
@@ -78,7 +84,8 @@ _PLACES = {
     **dict.fromkeys(["SimulationResult", "series", "simulate"], "api.simulate"),
     **dict.fromkeys(["CosimResult", "cosim"], "api.cosim"),
     **dict.fromkeys(["GeneratedFiles", "generate"], "api.generate"),
-    **{name: f"api.{name}" for name in ("app", "bounds", "hits", "network", "route", "sweep")},
+    **{name: f"api.{name}" for name in ("app", "bounds", "hits", "jobs", "network", "route", "rules", "sweep")},
+    "wavelengths": "api.wavelengths",
     "ConfigError": "model.config.load",
     **dict.fromkeys(["DivergedError", "Mistake", "UserError"], "model.errors"),
     "DeadlockError": "model.routing.deadlock",

@@ -84,6 +84,7 @@ CASES = [
     (["app", "CONFIG"], MESH, "app", {}),
     (["bounds", "CONFIG"], MESH, "bounds", {}),
     (["route", "CONFIG"], GRAPH, "route", {}),
+    (["wavelengths", "CONFIG"], MESH + "wavelengths: {lanes: [1, 2], spread: [rr]}\n", "wavelengths", {}),
 ]
 
 
@@ -103,6 +104,54 @@ def test_the_same_as_the_command(
         if subject not in {"processor time", "cycles"}:  # which tell how long it took
             assert value in shown, subject
     assert len(written) > 3 and found.configuration.name in text
+
+
+FILES = [
+    ("jobs", "a.swf", "1 0 0 100 3\n2 0 0 50 4\n3 10 0 20 8\n",
+     ["--dims", "4x2", "--placement", "block", "--scheduler", "easy", "--interference", "--seed", "3"],
+     {"dims": (4, 2), "placements": ["block"], "schedulers": ["easy"], "interference": True, "seed": 3}),
+    ("jobs", None, "", ["--generate", "batch", "--count", "20", "--nodes", "32", "--plots"],
+     {"generate": "batch", "count": 20, "dims": 32}),
+    ("rules", "r.txt", "10.0.0.0/8 1\n10.1.0.0/16 2\n0.0.0.0/0 0\n",
+     ["--size", "2", "--policy", "mep", "--lookups", "500", "--updates", "20", "--flows", "64"],
+     {"sizes": [2], "policies": ["mep"], "lookups": 500, "updates": 20, "flows": 64}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("function", "file", "text", "words", "options"), FILES, ids=["log", "drawn", "rules"])
+def test_the_same_as_a_command_with_a_file(
+    tmp_path: Path, function: str, file: str | None, text: str, words: list[str], options: dict[str, object]
+) -> None:
+    if file is not None:
+        (tmp_path / file).write_text(text)
+    names = [] if file is None else [str(tmp_path / file)]
+    command = [function, *names, *words, "-o", str(tmp_path / "out")]
+    done = CliRunner(env={"COLUMNS": "500"}).invoke(app, command, catch_exceptions=False)
+    assert done.exit_code == 0, done.output
+    found = getattr(hf, function)(*names, progress=False, **options)
+    plots = function == "rules" or "--plots" in words
+    assert files(found.write(tmp_path / "python", plots=plots)) == files(tmp_path / "out")
+    assert len(found.table) and all(value in done.stdout for _, value in found.rows)
+    assert found.values and repr(found).startswith(f"<hopforge.{function}(")
+    with pytest.raises(hf.UserError, match="this result has no configuration"):
+        _ = found.configuration
+
+
+def test_what_jobs_and_rules_refuse(tmp_path: Path) -> None:
+    for words, options in [
+        ("name either a log or generate", {}),
+        ("generate needs a machine: dims", {"generate": "all"}),
+        ("generate must be one of all, batch, interactive, typed, not 'x'", {"generate": "x", "dims": 16}),
+        ("placements must be some of linear, .*, not 'linear'", {"generate": "all", "placements": "linear"}),
+        (r"schedulers must be some of fcfs, easy, not \['lifo'\]", {"generate": "all", "schedulers": ["lifo"]}),
+        (r"dims must be numbers from 1, not \(4, 0\)", {"generate": "all", "dims": (4, 0)}),
+        ("count must be at least 1, not 0", {"generate": "all", "dims": 16, "count": 0}),
+    ]:
+        with pytest.raises(hf.UserError, match=words):
+            hf.jobs(progress=False, **options)  # type: ignore[arg-type]
+    (tmp_path / "r.txt").write_text("10.0.0.0/99 1\n")
+    with pytest.raises(hf.UserError, match=r"r\.txt:1"):
+        hf.rules(tmp_path / "r.txt", progress=False)
 
 
 @pytest.mark.parametrize(("text", "function"), [(MESH, "simulate"), (MESH, "hits"), (MESH, "app")])

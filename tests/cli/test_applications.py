@@ -296,3 +296,43 @@ def test_a_program_becomes_traces_of_chakra_and_these_the_same_schedule(
     said = capsys.readouterr().err
     assert "new/trace.0.et: there is no such file" in said
     assert said.count("\n") == 1
+
+
+JOBS = """name: x
+topology: {kind: mesh, radices: [2, 2]}
+workload:
+  kind: jobs
+  jobs:
+    - {name: left, ranks: 2, program: {kind: npb, benchmark: cg, class: S, iterations: 2}}
+    - {ranks: 2, start_us: 3, program: {kind: collective, operation: bcast}}
+"""
+
+
+def test_app_of_jobs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    config = tmp_path / "x.yml"
+    config.write_text(JOBS)
+    assert hopforge(monkeypatch, "app", config, "-o", tmp_path / "a") in (0, None)
+    said = capsys.readouterr().out
+    assert "2; slowdown mean 1, largest 1 (left)" in said
+    assert "cg.S.2" in said
+    rows = pd.read_csv(tmp_path / "a" / "job_runs.csv")
+    assert rows["job"].tolist() == ["left", "1"]
+    assert rows["slowdown"].tolist() == [1, 1]
+    assert rows["start_s"].tolist() == [0, 3e-6]
+    assert pd.read_csv(tmp_path / "a" / "ranks.csv")["job"].tolist() == ["left", "left", "1", "1"]
+    row = pd.read_csv(tmp_path / "a" / "app.csv").iloc[0]
+    assert row["jobs"] == 2
+    assert row["makespan_s"] == (rows["start_s"] + rows["makespan_s"]).max()
+    kept = json.loads((tmp_path / "a" / "metadata.json").read_text())
+    assert set(kept["columns"]["job_runs"]) == set(rows.columns)
+    # what hits has no time for is said
+    assert hopforge(monkeypatch, "hits", config, "-o", tmp_path / "h") in (0, None)
+    assert "workload.jobs.start_us" in capsys.readouterr().err
+    config.write_text(JOBS.replace("name: left, ranks: 2", "name: left, ranks: 4"))
+    for command in ("app", "hits"):
+        assert hopforge(monkeypatch, command, config, "-o", tmp_path / "b") == 2
+        said = capsys.readouterr().err
+        assert f"{config}:7: workload.jobs[1]: 2 ranks do not fit: placement=linear finds no hosts for them" in said
+    assert not (tmp_path / "b").exists()
+    assert hopforge(monkeypatch, "workload", config, "-o", tmp_path / "b") == 2
+    assert "workload.kind: jobs holds several programs; one is needed" in capsys.readouterr().err

@@ -9,7 +9,9 @@ from hopforge.api.configuration import Configuration, configuration
 from hopforge.api.progress import Progress, shown
 from hopforge.api.result import Result, called
 from hopforge.model.config import Config
-from hopforge.sim.programs.application import AppRun, app_rows, run_app, write_app
+from hopforge.sim.programs.app_result import AppRun
+from hopforge.sim.programs.application import app_rows, run_app, write_app
+from hopforge.sim.programs.jobs_run import job_lines
 from hopforge.sim.programs.loggops_run import LoggopsRun
 from hopforge.sim.run.model_runs import Progress as Advance
 from hopforge.sim.run.program_forecast import forecast
@@ -44,6 +46,10 @@ class AppFound:
         """Say the makespan and the times of the ranks."""
         return app_rows(self._found)
 
+    def lines(self) -> list[list[str]]:
+        """Return headings and a line for each job, if there are several."""
+        return [] if isinstance(self._found, LoggopsRun) else job_lines(self._found)
+
     def write(self, folder: Path, *, plots: bool = False) -> None:
         """Write tables and metadata; nothing is drawn."""
         write_app(self._found, folder)
@@ -65,7 +71,7 @@ def app(config: Configuration | str | os.PathLike[str], *, progress: Progress = 
     -------
     Result
         `table` has one row, ``tables["ranks"]`` one for each rank, ``tables["energy"]`` one for each part of a switch
-        (LogGOPS has none).
+        (LogGOPS has none). With ``workload.kind: jobs`` ``tables["job_runs"]`` has one for each job.
 
     Raises
     ------

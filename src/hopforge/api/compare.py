@@ -7,8 +7,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hopforge.api.result import Picture, Result, html_image, html_lines, html_rows, refuse_unknown
+from hopforge.api.result import FileCall, Picture, Result, html_image, html_lines, html_rows, refuse_unknown
 from hopforge.api.writing import forced
+from hopforge.model.errors import UserError
 from hopforge.model.output.results import said_command
 from hopforge.sim.pages.compare import Comparison as Found
 from hopforge.sim.pages.compare import Subject, compare_results, subject_at
@@ -116,6 +117,8 @@ def compare(first: Result | str | os.PathLike[str], second: Result | str | os.Pa
 
 def _subject(name: str, given: Result | str | os.PathLike[str]) -> Subject:
     if isinstance(given, Result):
+        if isinstance(given._call, FileCall):
+            raise UserError(f"{name}: hopforge.{given._call.kind} gives nothing to compare")
         return Subject(given._call.words, given.tables, given._call.config.model_dump(mode="json"))
     if isinstance(given, (str, os.PathLike)):
         return subject_at(Path(given))

@@ -27,11 +27,13 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Call",
+    "FileCall",
     "Found",
     "Picture",
     "Result",
     "called",
     "check_folder",
+    "file_call",
     "forced",
     "html_image",
     "html_lines",
@@ -106,6 +108,45 @@ def called(configuration: Configuration, command: str, function: str, **options:
         warn(f"hopforge {command} does not use {', '.join(call.config.unused)}")
 
 
+class FileCall(NamedTuple):
+    """A call of a function of this room that reads no configuration.
+
+    Attributes
+    ----------
+    name : str
+        Of the file that it reads, for errors.
+    words, kind : str
+        As of `Call`.
+    """
+
+    name: str
+    words: str
+    kind: str
+
+    @contextlib.contextmanager
+    def named(self) -> Iterator[None]:
+        """As `Call.named`."""
+        with placed(self.name, None), said_command([self.words], self.kind):
+            yield
+
+
+def file_call(function: str, file: "str | os.PathLike[str] | None", **options: Any) -> FileCall:
+    """Return the call of a function with a file, or without.
+
+    Parameters
+    ----------
+    function : str
+        Its public name, which is that of the command.
+    file : str or Path, optional
+        What it reads.
+    **options
+        Its other arguments, left out where they are None.
+    """
+    given = [] if file is None else [repr(os.fspath(file))]
+    given += [f"{name}={value!r}" for name, value in options.items() if value is not None]
+    return FileCall("" if file is None else os.fspath(file), f"hopforge.{function}({', '.join(given)})", function)
+
+
 class _Files(NamedTuple):
     tables: dict[str, "pd.DataFrame"]
     pictures: dict[str, "Picture"]
@@ -160,13 +201,23 @@ class Result:
     ``result["NAME"]`` is what was measured under this name, `values` all of it.
     """
 
-    def __init__(self, call: Call, found: Found, *, tables: tuple[str, ...], picture: tuple[str, ...] = ()) -> None:
+    def __init__(
+        self, call: Call | FileCall, found: Found, *, tables: tuple[str, ...], picture: tuple[str, ...] = ()
+    ) -> None:
         self._call, self._found = call, found
         self._first_tables, self._first_pictures = tables, picture
 
     @property
     def configuration(self) -> Configuration:
-        """What was run."""
+        """What was run.
+
+        Raises
+        ------
+        UserError
+            It was no configuration, as of `rules` and `jobs`.
+        """
+        if isinstance(self._call, FileCall):
+            raise UserError("this result has no configuration")
         return self._call.configuration
 
     @cached_property

@@ -84,7 +84,8 @@ def app(
     packet simulates the routers cycle by cycle. Both take times from the sections `timing` and `app`
     (docs/guides/applications.md). Engine loggops has no network but the parameters of LogGOPS (app.loggops,
     docs/definitions/goal.md). With --program a compiled MPI program runs on the network, and what it calls is
-    written as a trace; the word `run` may stand before CONFIG.
+    written as a trace; the word `run` may stand before CONFIG. With workload.kind: jobs several programs run at once,
+    each beside a run alone (docs/definitions/jobs.md).
 
     Example:
 
@@ -115,6 +116,8 @@ def app(
         found.run(advance)
     found.write(target)
     show_rows(found.rows())
+    if lines := found.lines():
+        show_table(lines, left=2)
     say_unused(checked, "app")
     say_written(target)
 

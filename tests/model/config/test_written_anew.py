@@ -24,6 +24,7 @@ def test_shipped_files(name: str) -> None:
     "{kind: collective, operation: barrier}",
     "{kind: collective, operation: bcast, collectives: {rules: mpich}}",
     "{kind: job_log, generate: batch}",
+    "{kind: jobs, jobs: [{ranks: 2, program: {kind: dpsnn}}, {program: {kind: npb, benchmark: cg, ranks: 4}}]}",
 ])  # fmt: skip
 def test_workloads(workload: str) -> None:
     config = parse_config(f"{TORUS}workload: {workload}\n", keys=False)

@@ -4,7 +4,7 @@ import pandas as pd
 import pytest
 
 from hopforge.model.workload.jobs import usable_jobs
-from hopforge.sim.reproduce import REPRODUCTIONS, job_figures, rule_figures
+from hopforge.sim.reproduce import REPRODUCTIONS, job_figures, job_interference, rule_figures
 from hopforge.sim.reproduce.registry import Options
 
 
@@ -66,3 +66,40 @@ def test_placements_and_day(monkeypatch: pytest.MonkeyPatch) -> None:
     assert all(row["shared_percent"] > 0 for row in rows[:2])
     points = REPRODUCTIONS["jobs.day"].points(Options())
     assert len(points) == 15
+
+
+def test_points_and_networks_of_interference() -> None:
+    points = REPRODUCTIONS["jobs.interference"].points(Options())
+    assert len(points) == 3 * 4 == len({(point["placement"], point["method"]) for point in points})
+    full = REPRODUCTIONS["jobs.interference"].points(Options(full=True))
+    assert [sum(point["hosts"] == hosts for point in full) for hosts in (72, 1056)] == [36, 12]
+    for hosts, used in ((72, 66), (1056, 1006)):
+        config = job_interference.study_config(hosts, "Q-adaptive", "group", 4)
+        assert sum(job.ranks for job in config.workload.jobs) == used
+        assert config.workload.mtu_bytes == config.traffic.flit_bytes == 128  # a packet is a flit
+        assert (config.routing.algorithm, config.router.vcs, config.seed) == ("q_adaptive", 5, 4)
+
+
+def test_means_of_interference_by_hand() -> None:
+    """Alone job a takes 10 µs at best, b 20: (12/10 · 60/20) ** ½, and so on."""
+    rows = []
+    for method, seed, times in (
+        ("MIN", 1, {"a": (12, 10), "b": (60, 30)}), ("VALn", 1, {"a": (18, 15), "b": (20, 20)}),
+        ("VALn", 2, {"a": (22, 15), "b": (20, 20)}),
+    ):  # fmt: skip
+        for job, (makespan, alone) in times.items():
+            rows.append({
+                "hosts": 72, "placement": "linear", "method": method, "seed": seed, "job": job, "ranks": 2,
+                "makespan_us": makespan, "alone_us": alone, "slowdown": makespan / alone,
+            })  # fmt: skip
+    table = job_interference._means(pd.DataFrame(rows)).set_index("method")
+    assert table.loc["MIN", "slowdown"] == pytest.approx((1.2 + 2) / 2)
+    assert (table.loc["MIN", "largest"], table.loc["MIN", "of"]) == (2, "b")
+    assert table.loc["MIN", "time"] == pytest.approx((1.2 * 3) ** 0.5)
+    assert table.loc["MIN", "time_alone"] == pytest.approx((1 * 1.5) ** 0.5)
+    assert table.loc["VALn", "slowdown"] == pytest.approx(((18 / 15 + 22 / 15) / 2 + 1) / 2)
+    assert table.loc["VALn", "time"] == pytest.approx((2 * 1) ** 0.5)  # 20 of 10, 20 of 20
+    found = job_interference._compare(pd.DataFrame(rows), Options())
+    assert [each.quantity for each in found[:2]] == [
+        "mean slowdown, 72 hosts, linear, MIN", "time of a job, 72 hosts, linear, MIN",
+    ]  # fmt: skip
