@@ -237,6 +237,25 @@ def test_routers_take_the_way_that_the_entropy_names(entropy: str, per: str, val
     assert several == (per != "flow")
 
 
+def test_valiant_goes_over_the_router_that_the_entropy_names() -> None:
+    found = seen("entropy: {per: packet}", "algorithm: valiant, spread: entropy")
+    topology, numbers = found.run.topology, found.numbers()
+    visited = defaultdict(set)
+    for packet, router in found.ways:
+        visited[packet].add(router)
+    homes, named = sorted(set(topology.host_router.tolist())), set()
+    for packet, number in numbers.items():
+        ends = [int(topology.host_router[host]) for host in (packet[0], found.target[packet])]
+        if ends[0] == ends[1]:
+            assert visited[packet] == set(ends)
+            continue
+        others = [router for router in homes if router not in ends]
+        via = others[place(packet[0], found.target[packet], number, topology.routers, len(others))]
+        assert via in visited[packet]
+        named.add((*ends, via))
+    assert len(named) == len(homes) * (len(homes) - 1) * (len(homes) - 2)
+
+
 def taken_up_cycles(found: Seen) -> dict[tuple[int, int], int]:
     """Cycle in which each packet was taken up: when it was created, or behind the tail of the host's one before it."""
     created = creation_cycles()
