@@ -101,6 +101,17 @@ def test_jobs_that_share_no_link_are_as_alone(tmp_path: Path, engine: str, graph
     assert (waited <= run.jobs["makespan_s"].to_numpy().repeat(hosts) + 1e-15).all()  # not before its start
 
 
+def test_caches_that_see_one_job_each_delay_as_alone() -> None:
+    caches = "lookup: {reduction: false, cache: {entries: 2, ways: 1}}\n"
+    mesh = "name: x\ntopology: {kind: mesh, radices: [4, 2]}\n" + caches
+    program = "{kind: collective, operation: alltoall, bytes: 3000, ranks: 4}"
+    jobs = (f"{{program: {program}}}", f"{{start_us: 2, program: {program}}}")
+    run = run_app(together(*jobs, network=mesh, app="{engine: flow, lookup: cache}"))
+    assert run.jobs is not None
+    assert run.jobs["slowdown"].tolist() == [1, 1]
+    assert run.found.miss_share > 0.1
+
+
 #: two routers with two hosts each: hosts 0 and 1, 2 and 3
 PAIR = "name: x\ntopology: {kind: mesh, radices: [2], hosts_per_router: 2}\n"
 BYTES = 1_000_000
