@@ -90,7 +90,7 @@ def _compare(data: pd.DataFrame, options: Options) -> list[Comparison]:
         others = part[part["by"] != "network"].sort_values("cycles", kind="stable")
         best = others.iloc[0]
         text = ", ".join(f"{row['by']} {row['cycles']:,}" for row in others.to_dict("records"))
-        many = f", {words} word{'s' if words > 1 else ''}" if words else ""
+        many = {0: "", 1: ", 1 word"}.get(int(str(words)), f", {words} words")
         what = f"{operation}{many}"
         found.append(
             Comparison(

@@ -276,7 +276,8 @@ def test_a_router_that_delivers_late_is_found(recorded: RecordedNetwork) -> None
 @pytest.mark.parametrize(
     ("part", "given", "message"),
     [
-        ("routers", {}, "--part must be one of lookup, router, network, q_table, service_host, not 'routers'"),
+        ("routers", {},
+         "--part must be one of lookup, router, network, q_table, service_host, collectives, not 'routers'"),
         ("lookup", {"load": 0.1}, "--load is for --part network only, not --part lookup"),
         ("network", {"lookups": 5}, "--lookups is for --part lookup only, not --part network"),
         ("network", {"load": 0.001, "cycles": 1}, "no packet in 1 cycles at a load of 0.001: there is nothing"),
