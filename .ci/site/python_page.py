@@ -5,7 +5,7 @@ import hopforge
 #: headings, each with what stands below it; a test sees that every public name has its place
 PARTS = {
     "Configurations": ["load", "loads", "network", "Configuration"],
-    "Runs": ["simulate", "series", "sweep", "hits", "route", "app", "bounds"],
+    "Runs": ["simulate", "series", "sweep", "hits", "route", "app", "bounds", "jobs", "rules", "wavelengths"],
     "Hardware": ["generate", "cosim"],
     "Results": ["compare", "Comparison", "Result", "SimulationResult", "CosimResult", "GeneratedFiles", "Picture"],
     "Mistakes and warnings": [

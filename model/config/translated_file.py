@@ -17,6 +17,8 @@ _SEAL = "# as written: "
 #: end of a name → what such a file is
 _KINDS = {".anynet": "a network", ".json": "JSON"}
 _TRANSLATED = "a translated configuration"
+#: of a file that may be one of ours
+_MOST_BYTES = 1 << 30
 
 
 @dataclass(frozen=True)
@@ -111,7 +113,10 @@ def _as_written(target: Path) -> set[Path]:
 
 
 def _text_at(place: Path) -> str:
-    return place.read_text(encoding="utf-8", errors="replace") if place.is_file() else ""
+    """Return what stands there; nothing, if that is no file, or more than was ever written."""
+    if not place.is_file() or place.stat().st_size > _MOST_BYTES:
+        return ""
+    return place.read_text(encoding="utf-8", errors="replace")
 
 
 def _with_name(section: Any, stem: str) -> Any:

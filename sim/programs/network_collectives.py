@@ -263,7 +263,7 @@ def _by_hosts(config: Config, hosts: Sequence[int], operation: str, algorithm: s
     """Yield the configuration whose program is an operation of these hosts; their file is there meanwhile."""
     with tempfile.TemporaryDirectory(prefix="hopforge-") as scratch:
         places = Path(scratch) / "hosts.txt"
-        places.write_text("".join(f"{host}\n" for host in hosts))
+        (Path(scratch) / places.name).write_text("".join(f"{host}\n" for host in hosts))
         workload = CollectiveWorkload.model_validate({
             "kind": "collective", "operation": operation, "bytes": size, "ranks": len(hosts),
             "mapping": MappingConfig(kind="file", file=places),

@@ -179,7 +179,7 @@ def _draw_area(data: pd.DataFrame, options: Options) -> Figure:
 REPRODUCTIONS: Sequence[Reproduction] = (
     Reproduction(
         "collectives.cycles",
-        "Barrier, broadcast and all-reduce in the network and by hosts",
+        "Barrier, broadcast, all-reduce: network and hosts",
         "the definition, docs/definitions/network-collectives.md",
         (
             "all hosts in one group; they begin together, need no time to begin a message or to combine words",

@@ -243,13 +243,12 @@ def kept_results(
                         progress(finished, len(keys))
             except KeyboardInterrupt:  # perhaps between a result's being kept and its being counted
                 paths = [store / f"{key}.json" for key in keys]
-                progress(
-                    sum(
-                        key in results or (path not in damaged and path.exists())
-                        for key, path in zip(keys, paths, strict=True)
-                    ),
-                    len(keys),
+                now = sum(
+                    key in results or (path not in damaged and path.exists())
+                    for key, path in zip(keys, paths, strict=True)
                 )
+                if now != finished:
+                    progress(now, len(keys))
                 raise
     if lost:
         named = "; ".join(f"{name} (its process was {how})" for name, how in lost.items())

@@ -155,6 +155,7 @@ OWN_FILES = {
     "model/free_memory.py": "/proc and control groups",
     "model/kernel/program_cache.py": "the program itself",
     "model/kernel/index_lock.py": "its own lock",
+    "model/config/translated_file.py": "what was written before, to see whether it was changed",
     "model/output/column_notes.py": "what columns mean, a table that comes with hopforge",
     "model/output/program_digest.py": "the program itself, and what it imports",
     "model/output/destination.py": "the first bytes of what would be replaced",

@@ -40,7 +40,8 @@ def test_no_file_with_kernels_uses_packages_that_their_cache_does_not_look_at():
     """The folder of machine code is named by the files of `model` and `sim`."""
     for path in SOURCES:
         modules = [n.module or "" for n in ast.walk(ast.parse(path.read_text())) if isinstance(n, ast.ImportFrom)]
-        compiles = any(name.startswith(("numba", "hopforge.model.kernel")) for name in modules)
+        kernels = [name for name in modules if name != "hopforge.model.kernel.user_folders"]  # which compiles nothing
+        compiles = any(name.startswith(("numba", "hopforge.model.kernel")) for name in kernels)
         outside = [name for name in modules if name.startswith(("hopforge.hw", "hopforge.gen", "hopforge.commands"))]
         assert not (compiles and outside), f"{path}: {outside}"
 
