@@ -109,14 +109,15 @@ def _draw(data: pd.DataFrame, options: Options) -> Figure:
     names = list(dict.fromkeys(data["network"]))
     for axes, words in zip(panels, (_WORDS[0], _WORDS[-1]), strict=True):
         part = data[(data["operation"] == "allreduce") & (data["words"] == words)]
-        style_axes(axes, title=f"All-reduce, {words} words", x_label="", y_label="cycles")
+        title = f"All-reduce, {words} word{'s' * (words > 1)}"
+        style_axes(axes, title=title, x_label="", y_label="cycles", log_y=True)
         lines = []
         for color, by in enumerate(dict.fromkeys(part["by"])):
             cycles = part[part["by"] == by].set_index("network")["cycles"].reindex(names)
             lines.append(Line(str(by), list(range(len(names))), cycles.to_numpy(), color))
         draw_lines(axes, lines)
-        axes.set_yscale("log")
-        axes.set_xticks(range(len(names)), labels=[name.replace(", ", ",\n") for name in names])
+        places = [name.replace(", " if ", " in name else " ", "\n") for name in names]
+        axes.set_xticks(range(len(names)), labels=places)
         axes.tick_params(axis="x", labelsize=7)
     return figure
 

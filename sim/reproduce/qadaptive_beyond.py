@@ -112,14 +112,12 @@ def _draw(data: pd.DataFrame, key: str, label: str) -> Figure:
     figure, panels = new_figure(panels=2)
     for axes, column, text in zip(panels, ("latency", "latency_p99"), ("mean", "99th percentile"), strict=True):
         title = f"UR {float(data['load'].iloc[0])}, {int(data['hosts'].iloc[0])} hosts: {text}"
-        style_axes(axes, title=title, x_label=label, y_label="latency (µs)")
+        style_axes(axes, title=title, x_label=label, y_label="latency (µs)", log_x=key == "burst_packets")
         lines = []
         for k, name in enumerate(_NAMES):
             means = data[data["algorithm"] == name].groupby(key)[column].mean() / 1000
             lines.append(Line(name, means.index.to_numpy(), means.to_numpy(), k))
         draw_lines(axes, lines)
-        if key == "burst_packets":
-            axes.set_xscale("log")
     return figure
 
 

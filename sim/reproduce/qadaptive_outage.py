@@ -106,14 +106,13 @@ def _draw(data: pd.DataFrame, options: Options) -> Figure:
     for axes, pattern in zip(panels, patterns, strict=True):
         part = data[data["pattern"] == pattern]
         title = f"{pattern}, {int(part['hosts'].iloc[0])} hosts, load {float(part['load'].iloc[0])}"
-        style_axes(axes, title=title, x_label="time (µs)", y_label="mean latency (ns)")
+        style_axes(axes, title=title, x_label="time (µs)", y_label="mean latency (ns)", log_y=True)
         axes.axvline(float(part["measure_us"].iloc[0]) * _FAILED_BIN / _BINS, color=GREY, linewidth=0.9, linestyle=":")
         lines = []
         for k, name in enumerate(_NAMES):
             means = part[part["algorithm"] == name].groupby("time")["latency"].mean()
             lines.append(Line(name, means.index.to_numpy(), means.to_numpy(), k, marked=False))
         draw_lines(axes, lines)
-        axes.set_yscale("log")
     return figure
 
 

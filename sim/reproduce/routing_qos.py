@@ -114,15 +114,14 @@ def _draw(data: pd.DataFrame, options: Options) -> Figure:
     runs = data[(data["what"] == "isolation") & (data["network"] == next(iter(NETWORKS)))]
     figure, (left, right) = new_figure(panels=2)
     load = "offered flood (flits per host and cycle)"
-    style_axes(left, title="Urgent class, 8x8 mesh", x_label=load, y_label="mean latency (cycles)")
-    style_axes(right, title="99 %", x_label=load, y_label="latency (cycles)")
+    style_axes(left, title="Urgent class, 8x8 mesh", x_label=load, y_label="mean latency (cycles)", log_y=True)
+    style_axes(right, title="99 %", x_label=load, y_label="latency (cycles)", log_y=True)
     for axes, column in ((left, "urgent_latency"), (right, "urgent_latency_p99")):
         lines = []
         for k, router in enumerate(ROUTERS):
             rows = runs[runs["router"] == router]
             lines.append(Line(router, rows["flood"], rows[column], k))
         draw_lines(axes, lines)
-        axes.set_yscale("log")
     return figure
 
 

@@ -1,5 +1,8 @@
 """Plots: labels that never overlap, bars with their values, files that are whole or absent."""
 
+import re
+from pathlib import Path
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -114,3 +117,16 @@ def test_mistakes(call, message):
     _, (axes,) = new_figure()
     with pytest.raises(ValueError, match=message):
         call(axes)
+
+
+def test_scales_are_chosen_before_anything_is_drawn() -> None:
+    """Names stand at the ends of lines, placed when these are drawn: a scale that is set later leaves them behind."""
+    root = Path(__file__).parents[3]
+    found = [
+        path.relative_to(root).as_posix()
+        for layer in ("model", "sim", "gen", "src/hopforge")
+        for path in (root / layer).rglob("*.py")
+        if re.search(r"\.set_[xy]scale\(", path.read_text(encoding="utf-8"))
+    ]
+    # set before the first line, with the ticks that this scale wants
+    assert sorted(found) == ["model/output/plots.py", "sim/reproduce/lookup_conflicts.py"]
