@@ -11,6 +11,8 @@ _OF_SOURCES = ("feed", "process", "phase", "messages")
 _OF_OUTFLANK = ("outflank_distance", "outflank_share")
 #: commands that run a network
 _NETWORKS = {"net", "series", "sweep"}
+#: others that may read them, with other routers
+_OTHERS = {"demo", "trace", "collectives"}
 
 
 def unread_packet_keys(configs: Iterable[Config], commands: set[str]) -> list[str]:
@@ -44,7 +46,7 @@ def _reads(config: Config, command: str, key: str) -> bool:
     """Tell whether a command reads a key; commands that run no network are not judged."""
     of_app = command == "app" or (command == "sweep" and "app" in config.written)
     if not (of_app or command in _NETWORKS):
-        return command == "demo" or key == "workload.mtu_bytes"
+        return command in _OTHERS or key == "workload.mtu_bytes"
     if config.router.model != "packet":
         return not key.startswith("packet.")
     if key.removeprefix("packet.") in _OF_OUTFLANK:

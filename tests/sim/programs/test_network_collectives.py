@@ -7,10 +7,13 @@ import pytest
 
 from hopforge.commands.applications import collectives
 from hopforge.model.config import parse_config
+from hopforge.model.config.uses import unused_sections
 from hopforge.model.errors import UserError
 from hopforge.model.router.collective_plane import PlaneDesign, configured_plane
 from hopforge.sim.programs.application import run_app
 from hopforge.sim.programs.network_collectives import plane_cycles, prepare_collectives
+
+PLANE_FILE = Path(__file__).parents[3] / "configs" / "collective_plane.yml"
 
 CHIP = """
 router: {vcs: 2, buffer_flits: 4}
@@ -96,3 +99,10 @@ def test_the_command_times_both(tmp_path: Path, capsys: pytest.CaptureFixture[st
 def test_what_cannot_be_timed(rest: str, message: str) -> None:
     with pytest.raises(UserError, match=message):
         prepare_collectives(parse_config(f"name: x\n{rest}\n", keys=False))
+
+
+def test_what_decides_the_times_is_not_called_unused() -> None:
+    """Flits of the routers decide how long the same takes by hosts."""
+    text = PLANE_FILE.read_text(encoding="utf-8")
+    assert "flit_bytes" in text
+    assert unused_sections(parse_config(text), ["collectives"]) == []
