@@ -31,6 +31,15 @@ _ROUTER_KEYS = {
     "output_buf_size", "topology",
 }  # fmt: skip
 
+_SOURCE_KEYS = {"id", "offered_load", "message_size", "link_bw", "warmup_time", "collect_time", "num_peers"}
+#: what the links say, or what chooses the algorithm
+_METHOD_KEYS = {
+    "shape", "width", "local_ports", "algorithm", "routing_alg", "adaptive_threshold", "hosts_per_router",
+    "routers_per_group", "intergroup_links", "intergroup_per_router", "intragroup_links", "num_groups",
+    "global_routes", "global_route_mode", "global_link_map", "network_name", "q", "num_routers", "connectivity",
+    "num_R2N_ports", "num_R2R_ports", "endpoint_to_port_map", "port_to_endpoint_map",
+}  # fmt: skip
+
 
 @dataclass(frozen=True)
 class Translation(TranslatedFile):
@@ -70,7 +79,7 @@ def translate(path: Path, packet: str | None = None) -> Translation:
     sources = _sources(network)
     packet_bits, packet_words = _packet(graph, sources, packet)
     flit = _positive(graph, router, "flit_size", bits)
-    packet_bits = -(-packet_bits // flit) * flit
+    message_bits, packet_bits = packet_bits, -(-packet_bits // flit) * flit
     link = _positive(graph, router, "link_bw", bits_per_second)
     flit_ns = packet_bits / link * 10**9
     algorithm, vcs, routed = _routing(graph, network)
@@ -86,7 +95,7 @@ def translate(path: Path, packet: str | None = None) -> Translation:
         section["global_ns"] = _number(network.global_ns + inside)
     for key, ours in (("input_buf_size", "buffer_flits"), ("output_buf_size", "output_buffer_flits")):
         section[ours] = max(int(_positive(graph, router, key, bits) // packet_bits), 1)
-    traffic, simulation, driven = _traffic(graph, network, sources, packet_bits / flit_ns)
+    traffic, simulation, driven = _traffic(graph, network, sources, message_bits / flit_ns)
     sections: dict[str, Any] = {"name": _name(path.stem), "topology": network.topology}
     sections |= {"router": section, "routing": {"algorithm": algorithm}}
     sections |= {"traffic": traffic, "simulation": simulation}
@@ -97,10 +106,42 @@ def translate(path: Path, packet: str | None = None) -> Translation:
         ("packets", f"{packet_words}, one flit of the router model: {float(flit_ns):g} ns on a link"),
         ("routing", routed), *driven,
     ]  # fmt: skip
-    more = sorted({key for each in network.routers for key in each.params} - _ROUTER_KEYS)
-    if more:
-        rows.append(("not translated", f"of the routers: {', '.join(more)}"))
+    _refuse_other_rates(graph, network, link)
+    rows += _left_out(network, sources)
     return Translation(sections, network.files, f"SST (docs/guides/compare-with-merlin.md): {path}", rows)
+
+
+def _refuse_other_rates(graph: ComponentGraph, network: Network, link: Fraction) -> None:
+    """Refuse links of endpoints that are not as fast as those between routers, and links that have failed."""
+    for _, endpoint in network.homes:
+        inner = list(endpoint.slots.values())
+        while inner:
+            each = inner.pop()
+            inner += each.slots.values()
+            text = each.value("link_bw")
+            if each.type.endswith("linkcontrol") and text is not None:
+                rate = _positive(graph, each, "link_bw", bits_per_second)
+                if rate != link:
+                    raise graph.refuse(f"component {each.name}", f"link_bw is {text}; hopforge has links of one rate")
+    for router in network.routers:
+        method = router.slots["topology"]
+        failed = re.findall(r"\d+:\d+:\d+", method.value("failed_links") or "")
+        if failed and (method.value("config_failed_links") or "").lower() in ("1", "true"):
+            raise graph.refuse(f"component {router.name}", f"failed_links {', '.join(failed)}: write section failed")
+
+
+def _left_out(network: Network, sources: list[Component]) -> list[tuple[str, str]]:
+    """Return what was given and plays no part, as a row for people."""
+    found = []
+    groups = (
+        ("routers", network.routers, _ROUTER_KEYS), ("endpoints", sources, _SOURCE_KEYS),
+        ("topology", [router.slots["topology"] for router in network.routers], _METHOD_KEYS),
+    )  # fmt: skip
+    for what, components, known in groups:
+        given = {re.split(r"[.:]", key)[-1] if what == "topology" else key for one in components for key in one.params}
+        if given - known:
+            found.append(f"of the {what} {', '.join(sorted(given - known))}")
+    return [("not translated", "; ".join(found))] if found else []
 
 
 def _number(value: Fraction) -> float | int:
@@ -196,23 +237,36 @@ def _routing(graph: ComponentGraph, network: Network) -> tuple[str, int, str]:
 def _traffic(
     graph: ComponentGraph, network: Network, sources: list[Component], bits_per_ns: Fraction
 ) -> tuple[dict[str, Any], dict[str, Any], list[tuple[str, str]]]:
-    """Return the sections of traffic and runs, and words on both."""
-    traffic: dict[str, Any] = {"source": "interval", "pattern": "uniform"}
+    """Return the sections of traffic and runs, and words on both; `bits_per_ns`: of messages, at a load of 1."""
+    traffic: dict[str, Any] = {"source": "interval", "pattern": "uniform", "include_self": False}
     if not sources:
         kinds = ", ".join(sorted({component.type for _, component in network.homes}))
         return traffic, {}, [("traffic", f"uniform, the default: endpoints of type {kinds} are not translated")]
     source = _common(graph, sources, "endpoints")
+    peers = source.value("num_peers", str(len(network.homes)))
+    if peers != str(len(network.homes)):
+        raise graph.refuse("endpoints", f"num_peers is {peers}, of {len(network.homes)}; hopforge sends to all of them")
     rows = []
     target = source.slots.get("pattern")
     pattern = "missing" if target is None else target.type.rpartition(".")[2]
     hosts = len(network.homes)
+    goals: list[int] = []
     if pattern == "bit_complement":
-        traffic |= {"pattern": "destinations", "destinations": list(range(hosts - 1, -1, -1))}
+        goals = list(range(hosts - 1, -1, -1))
     elif pattern == "shift" and target is not None and (target.value("shift") or "").isdecimal():
         shift = int(target.value("shift") or 0)
-        traffic |= {"pattern": "destinations", "destinations": [(host + shift) % hosts for host in range(hosts)]}
+        goals = [(host + shift) % hosts for host in range(hosts)]
     elif pattern != "uniform":
         raise graph.refuse("endpoints", f"pattern must be uniform, bit_complement or shift for hopforge, not {pattern}")
+    for host, goal in enumerate(goals):
+        if host == goal:
+            raise graph.refuse("endpoints", f"{pattern} sends from endpoint {host} to itself: Merlin hangs")
+        number = sources[host].value("id", str(host))
+        if number != str(host):
+            words = f"host {host} of the network has id {number}; hopforge has {pattern} by the order of the ports only"
+            raise graph.refuse(f"component {sources[host].name}", words)
+    if goals:
+        traffic = {"source": "interval", "pattern": "destinations", "destinations": goals}
     rate = _positive(graph, source, "link_bw", bits_per_second) / 10**9 / bits_per_ns
     loads = [_number(load * rate) for load in _loads(graph, source)]
     rows.append(("traffic", f"{pattern}, {len(loads)} load{'s' * (len(loads) > 1)}"))

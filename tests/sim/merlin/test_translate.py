@@ -74,7 +74,7 @@ def test_times_by_hand(tmp_path: Path) -> None:
         "end_ns": 0, "link_ns": 60, "host_ns": 25, "global_ns": 130, "buffer_flits": 20, "output_buffer_flits": 10,
     }  # fmt: skip
     assert sections["simulation"] == {"load": 0.3, "warmup_us": 2, "measure_us": 30}
-    assert sections["traffic"] == {"source": "interval", "pattern": "uniform"}
+    assert sections["traffic"] == {"source": "interval", "pattern": "uniform", "include_self": False}
 
 
 def test_packets_are_whole_flits_and_loads_those_of_the_links(tmp_path: Path) -> None:
@@ -84,8 +84,39 @@ def test_packets_are_whole_flits_and_loads_those_of_the_links(tmp_path: Path) ->
     (tmp_path / "x.json").write_text(machine.text())
     sections = translate(tmp_path / "x.json").sections
     assert sections["router"]["flit_ns"] == 4  # two flits of 8 B at 32 Gb/s
-    assert sections["simulation"]["loads"] == [0.25, 0.5]
+    # Merlin sends a message each 100 b / 16 Gb/s / 0.5 = 12.5 ns: by its own bits, not by whole flits
+    assert sections["simulation"]["loads"] == [4 / 12.5, 4 / 6.25]
     assert sections["traffic"]["destinations"] == [3, 0, 1, 2]
+
+
+def test_targets_go_by_the_order_of_the_ports(tmp_path: Path) -> None:
+    machine = sst_files.grid("mesh", [2, 2], 1)
+    machine.pattern = ("merlin.targetgen.bit_complement", {})
+    data = machine.data()
+    for number, component in enumerate(data["components"][-4:]):
+        component["params"]["id"] = str(3 - number)
+    (tmp_path / "x.json").write_text(json.dumps(data))
+    with pytest.raises(MerlinError, match=r"offered_load_0: host 0 of the network has id 3"):
+        translate(tmp_path / "x.json")
+
+
+def test_what_plays_no_part_is_told(tmp_path: Path) -> None:
+    machine = sst_files.grid("mesh", [2, 2], 1)
+    machine.load["drain_time"] = "50us"
+    machine.params["mesh.speed"] = "9"
+    machine.router["num_vns"] = "2"
+    (tmp_path / "x.json").write_text(machine.text())
+    told = dict(translate(tmp_path / "x.json").rows())["not translated"]
+    assert told == "of the routers num_vns, xbar_arb; of the endpoints drain_time; of the topology speed"
+
+
+@pytest.mark.parametrize("pattern", [("bit_complement", {}), ("shift", {"shift": "9"})])
+def test_whoever_sends_to_himself_is_refused(tmp_path: Path, pattern: tuple[str, dict[str, str]]) -> None:
+    machine = sst_files.grid("mesh", [3, 3], 1)
+    machine.pattern = (f"merlin.targetgen.{pattern[0]}", pattern[1])
+    (tmp_path / "x.json").write_text(machine.text())
+    with pytest.raises(MerlinError, match=r"sends from endpoint \d to itself"):
+        translate(tmp_path / "x.json")
 
 
 def test_endpoints_that_nobody_knows(tmp_path: Path) -> None:
@@ -123,6 +154,11 @@ SPOILED: list[tuple[Callable[[dict[str, Any]], object], str]] = [
     (lambda data: data["shared_params"]["job"].update(offered_load="many"), r"params\.offered_load: must be a number"),
     (lambda data: data["shared_params"]["job"].update(warmup_time="5"), r"params\.warmup_time: must be a number of s"),
     (lambda data: data["components"][-1].update(params_shared_sets=["lost"]), r"there are no shared parameters lost"),
+    (lambda data: data["shared_params"]["job"].update(num_peers="3"), r"endpoints: num_peers is 3, of 4"),
+    (lambda data: data["components"][-1]["subcomponents"][0].update(params={"link_bw": "2GB/s"}),
+     r"component offered_load_3:networkIF: link_bw is 2GB/s; hopforge has links of one rate"),
+    (_router(lambda one: one["subcomponents"][0]["params"].update(config_failed_links="True", failed_links="[0:1:0]")),
+     r"component rtr_0: failed_links 0:1:0: write section failed"),
     (_link(lambda one: one["left"].update(component="rtr_9")), r"link link_3: there is no component rtr_9"),
     (_link(lambda one: one["left"].update(port="port")), r"link link_3: rtr_\d has no port port"),
     (_link(lambda one: one["left"].update(latency="9ns")), r"takes 9ns and 30ns in its two directions"),
@@ -170,7 +206,7 @@ def test_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert done.exit_code == 0, done.output
     assert {path.name for path in tmp_path.iterdir()} == {"ring.json", "mine.yml", "mine.json"}
     said = " ".join(done.output.split())
-    assert "not translated of the routers: xbar_arb" in said
+    assert "not translated of the routers xbar_arb" in said
     assert "in place of anytopo" in said
     done = CliRunner().invoke(app, ["import", "sst", "ring.json"])
     assert Path("build/ring/import/sst/ring.yml").is_file(), done.output
