@@ -174,16 +174,23 @@ def _serve(answers: Connection, work: Callable[[Any], Any]) -> None:
 class _LeavingError(SystemExit):
     """Ends the process; raised by SIGTERM."""
 
+    raised = False
+
 
 def _leave(number: int, _frame: object) -> NoReturn:
     signal.signal(number, signal.SIG_IGN)  # on its way out
+    _LeavingError.raised = True
     raise _LeavingError(0)
 
 
 def _leave_again(unraisable: Any) -> None:
-    """Send SIGTERM once more where Python throws the exception away: in a destructor, or a callback of a weakref."""
+    """Send SIGTERM once more where Python throws the exception away: in a destructor, or a callback of a weakref.
+
+    What else a destructor raises after SIGTERM is its doing: it left an object half made. Nothing is said of that.
+    """
     if not isinstance(unraisable.exc_value, _LeavingError):
-        sys.__unraisablehook__(unraisable)
+        if not _LeavingError.raised:
+            sys.__unraisablehook__(unraisable)
         return
     signal.signal(signal.SIGTERM, _leave)
     threading.Timer(_AGAIN_S, os.kill, (os.getpid(), signal.SIGTERM)).start()

@@ -83,6 +83,7 @@ def leave(status: object) -> None:
     ignore()
     if not received() or status != exit_status():
         return
+    sys.unraisablehook = _nothing
     import atexit  # noqa: PLC0415 - only now
 
     atexit._run_exitfuncs()
@@ -91,6 +92,10 @@ def leave(status: object) -> None:
     except (OSError, ValueError):  # the terminal may be gone
         return
     os._exit(exit_status())
+
+
+def _nothing(_unraisable: object) -> None:
+    """Say nothing of what a destructor raises: the signal came while its object was made."""
 
 
 def _raise(number: int, _frame: object) -> None:
@@ -114,10 +119,13 @@ class raised:  # noqa: N801 - a context manager
             signal.signal(number, handler)
 
     def _again(self, unraisable: "Any") -> None:
-        """Send the signal once more where Python throws the exception away (in a callback or a destructor)."""
-        if not isinstance(unraisable.exc_value, KeyboardInterrupt):
+        """Send the signal once more where Python throws the exception away (in a callback or a destructor).
+
+        What else a destructor raises once a signal has come is the signal's doing: it left an object half made.
+        """
+        if not _Received.number:
             self._hook(unraisable)
-        elif _Received.number:
+        elif isinstance(unraisable.exc_value, KeyboardInterrupt):
             import threading  # noqa: PLC0415 - hardly ever
 
             _Received.at = float("-inf")

@@ -1,5 +1,6 @@
 """Ctrl-C, SIGTERM and SIGHUP at any time: one line, the status that a shell expects, nothing left behind."""
 
+import gc
 import os
 import signal
 import subprocess
@@ -207,6 +208,52 @@ def test_a_signal_in_a_callback_is_not_lost(capsys: pytest.CaptureFixture[str]) 
         assert interrupts.received()  # what fails for the lost exception is its doing, too
         time.sleep(10)
     assert capsys.readouterr().err == ""
+
+
+class HalfMade:
+    """A signal comes before `pointer` is there, and the destructor asks for it, as those of llvmlite do."""
+
+    def __init__(self) -> None:
+        signal.raise_signal(signal.SIGTERM)
+        self.pointer = 0
+
+    def __del__(self) -> None:
+        assert self.pointer == 0
+
+
+def test_nothing_is_said_of_an_object_that_a_signal_left_half_made(capfd: pytest.CaptureFixture[str]) -> None:
+    with interrupts.raised():
+        with pytest.raises(KeyboardInterrupt):
+            HalfMade()
+        gc.collect()
+    assert capfd.readouterr().err == ""
+    code = (
+        "import signal; from hopforge import interrupts; from tests.cli.test_interrupts import HalfMade\n"
+        "kept = []\n"
+        "try:\n"
+        "    with interrupts.raised():\n"
+        "        HalfMade()\n"
+        "except KeyboardInterrupt as error:\n"
+        "    interrupts.leave(interrupts.exit_status())\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=False, preexec_fn=_defaults, timeout=60,
+        cwd=Path(__file__).parents[2],
+    )  # fmt: skip
+    assert (done.returncode, done.stdout, done.stderr) == (143, "", "")
+
+
+def test_a_broken_destructor_is_told_where_no_signal_came(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Broken:
+        def __del__(self) -> None:
+            raise ValueError("nobody sent a signal")
+
+    told: list[str] = []
+    monkeypatch.setattr(sys, "unraisablehook", lambda unraisable: told.append(str(unraisable.exc_value)))
+    with interrupts.raised():
+        Broken()
+        gc.collect()
+    assert told == ["nobody sent a signal"]
 
 
 def test_handlers_are_put_back() -> None:

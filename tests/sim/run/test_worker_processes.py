@@ -71,6 +71,27 @@ def test_a_process_leaves_when_python_throws_away_what_sigterm_raised(
     assert capfd.readouterr().err == ""
 
 
+#: SIGTERM comes before `pointer` is there, and the destructor asks for it, as those of llvmlite do
+HALF_MADE = """exec('''
+import os, signal
+class A:
+    def __init__(self):
+        os.kill(os.getpid(), signal.SIGTERM)
+        self.pointer = 0
+    def __del__(self):
+        self.pointer
+A()
+''', {})"""
+
+
+@pytest.mark.timeout(40)
+def test_a_process_says_nothing_of_an_object_that_sigterm_left_half_made(
+    told: list[tuple[int, str, bool]], capfd: pytest.CaptureFixture[str]
+) -> None:
+    assert run([HALF_MADE], told) == {}
+    assert capfd.readouterr().err == ""
+
+
 def test_what_else_is_raised_in_a_callback_is_told(
     told: list[tuple[int, str, bool]], capfd: pytest.CaptureFixture[str]
 ) -> None:
