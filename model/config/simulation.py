@@ -37,7 +37,7 @@ class FailedConfig(Section):
 
 
 class DegradedConfig(Section):
-    """Links that are slower than they should be, both ways, from the start of a run to its end."""
+    """Links that are slower than they should be, both ways: from the start of a run to its end, or for some time."""
 
     links: tuple[tuple[Number, Number], ...] = ()
     """Pairs of routers: all links between the two."""
@@ -47,11 +47,37 @@ class DegradedConfig(Section):
     """So many links between routers, drawn with `seed`; more are the same ones and others."""
     factor: Annotated[float, Field(gt=0, le=1)] = 0.5
     """Part of its rate that such a link has left."""
+    from_us: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0.0
+    """`hopforge app`: they are slow from here on ..."""
+    until_us: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = None
+    """... until here (default: the end)."""
+    from_cycle: Number = 0
+    """The same for `hopforge net`, `series`, `sweep` and `trace`, in cycles from the start (with warm-up)."""
+    until_cycle: Annotated[int, Field(ge=1)] | None = None
+    """As `until_us`."""
 
     @property
     def none(self) -> bool:
         """All links are as they should be."""
         return self.factor == 1 or not (self.links or self.ports or self.random_links)
+
+    @property
+    def timed(self) -> str:
+        """The first key that says that links are slow for some time only; empty: they are all the time."""
+        if self.none:
+            return ""
+        given = {"from_us": self.from_us, "until_us": self.until_us, "from_cycle": self.from_cycle,
+                 "until_cycle": self.until_cycle}  # fmt: skip
+        return next((key for key, value in given.items() if value), "")
+
+    def problems(self) -> Iterator[Problem]:
+        """Check that times are of one kind, and in order."""
+        for begin, end in (("from_us", "until_us"), ("from_cycle", "until_cycle")):
+            until = getattr(self, end)
+            if until is not None and until <= getattr(self, begin):
+                yield Problem(end, f"must be more than {begin}={getattr(self, begin):g}, not {until:g}")
+        if (self.from_us or self.until_us) and (self.from_cycle or self.until_cycle):
+            yield Problem("from_cycle", "from_us and until_us are for hopforge app, from_cycle and until_cycle for net")
 
 
 class FailureConfig(FailedConfig):

@@ -27,7 +27,13 @@ def _engines(config: Config) -> Sections:
 
 
 def _program(config: Config) -> Sections:
-    return {"workload"} if config.traffic.source == "program" else set()
+    return {"workload", *_units(config)} if config.traffic.source == "program" else set()
+
+
+def _units(config: Config) -> Sections:
+    """Whether collectives of the program are done by units."""
+    asked = isinstance(config.workload, ProgramWorkload) and config.workload.collectives.in_network
+    return {"collective_plane"} if asked else set()
 
 
 def _network(config: Config) -> Sections:
@@ -44,6 +50,7 @@ def _app(config: Config) -> Sections:
         return {"workload", "app"}
     sections = {
         "workload", "app", "timing", "energy", "router", "traffic", "failed", "degraded", "lookup", *_routing(config),
+        *_units(config),
     }  # fmt: skip
     if config.app.engine == "packet":
         sections |= {"simulation", *_engines(config)}

@@ -39,6 +39,22 @@ class MappingConfig(Section):
             yield Problem("first", f"is for kind=linear only, not kind={self.kind}")
 
 
+class ByHostsConfig(Section):
+    """Algorithms for calls that collective units cannot do; none: such a call is refused."""
+
+    barrier: Literal["bruck", "recursive_doubling", "recursive_doubling_upper", "binomial", "linear"] | None = None
+    """Of MPI_Barrier."""
+    bcast: Literal[
+        "binomial", "linear", "ring", "scatter_ring_allgather", "scatter_doubling_allgather", "knomial_4", "binary",
+        "split_binary", "binomial_doubling", "linear_by_rank",
+    ] | None = None
+    """Of MPI_Bcast."""
+    allreduce: Literal[
+        "recursive_doubling", "ring", "halving_doubling", "binomial", "rabenseifner", "rabenseifner_halves", "linear"
+    ] | None = None
+    """Of MPI_Allreduce."""
+
+
 class CollectivesConfig(Section):
     """The algorithm that expands each collective into point-to-point messages."""
 
@@ -49,16 +65,16 @@ class CollectivesConfig(Section):
     """For `rules: file`: YAML file of rules; relative to this configuration file."""
     bcast: Literal[
         "binomial", "linear", "ring", "scatter_ring_allgather", "scatter_doubling_allgather", "knomial_4", "binary",
-        "split_binary", "binomial_doubling", "linear_by_rank", "by_rules",
+        "split_binary", "binomial_doubling", "linear_by_rank", "by_rules", "in_network",
     ] = "binomial"
-    """MPI_Bcast."""
+    """MPI_Bcast. `in_network`, here and below: by the units of section `collective_plane`."""
     reduce: Literal[
         "binomial", "linear", "ring", "binary", "in_order_binary", "rabenseifner", "rabenseifner_halves", "by_rules"
     ] = "binomial"
     """MPI_Reduce."""
     allreduce: Literal[
         "recursive_doubling", "ring", "halving_doubling", "binomial", "rabenseifner", "rabenseifner_halves", "linear",
-        "by_rules",
+        "by_rules", "in_network",
     ] = "recursive_doubling"
     """MPI_Allreduce."""
     alltoall: Literal[
@@ -74,11 +90,13 @@ class CollectivesConfig(Section):
     reduce_scatter: Literal["pairwise", "recursive_halving", "ring", "butterfly", "by_rules"] = "pairwise"
     """MPI_Reduce_scatter."""
     barrier: Literal[
-        "bruck", "recursive_doubling", "recursive_doubling_upper", "binomial", "linear", "by_rules"
+        "bruck", "recursive_doubling", "recursive_doubling_upper", "binomial", "linear", "by_rules", "in_network"
     ] = "bruck"
     """MPI_Barrier."""
     scan: Literal["linear", "recursive_doubling", "by_rules"] = "recursive_doubling"
     """MPI_Scan."""
+    by_hosts: ByHostsConfig = ByHostsConfig()
+    """Beside `in_network`: algorithms for what the units cannot do (docs/definitions/network-collectives.md)."""
 
     def problems(self) -> Iterator[Problem]:
         """Check that a file is there exactly if the rules want one."""
@@ -89,6 +107,9 @@ class CollectivesConfig(Section):
         for name in self.operations():
             if self.rules == "named" and getattr(self, name) == "by_rules":
                 yield Problem(name, "by_rules needs rules=mpich, open_mpi or file, not named")
+        for name in ByHostsConfig.model_fields:
+            if getattr(self.by_hosts, name) is not None and getattr(self, name) != "in_network":
+                yield Problem("by_hosts", f"{name} is for {name}=in_network only, not {name}={getattr(self, name)}")
 
     @model_validator(mode="after")
     def _leave_to_rules(self) -> Self:
@@ -101,7 +122,12 @@ class CollectivesConfig(Section):
     @classmethod
     def operations(cls) -> list[str]:
         """Return the keys that name an algorithm."""
-        return [name for name in cls.model_fields if name not in ("rules", "rules_file")]
+        return [name for name in cls.model_fields if name not in ("rules", "rules_file", "by_hosts")]
+
+    @property
+    def in_network(self) -> tuple[str, ...]:
+        """Operations that collective units do."""
+        return tuple(name for name in ByHostsConfig.model_fields if getattr(self, name) == "in_network")
 
     def named(self, operation: str) -> str | None:
         """Return the algorithm of an operation; None: the rules decide by bytes and ranks."""

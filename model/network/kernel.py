@@ -37,7 +37,7 @@ def run_cycles(route: Callable[..., int], pattern: Callable[..., int], net: Net,
     int
         DONE; GROW: the pool of packets is too small, enlarge it and call again; DEADLOCK: flits in flight and none
         has moved for ``deadlock_cycles``; FINISHED: all listed packets have arrived, or the program is at its end;
-        STUCK: nothing is under way and ranks of the program wait.
+        STUCK: nothing is under way and ranks of the program wait; UNITS: calls of collective units are complete.
     """
     end = net.cycle + cycles
     while net.cycle < end:

@@ -6,11 +6,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hopforge.model.kernel.compile import kernel
-from hopforge.model.workload.operations import COMPUTE, SEND, SLEEP, WAIT_SENT
+from hopforge.model.workload.operations import COMPUTE, JOIN, SEND, SLEEP, WAIT_SENT
 from hopforge.model.workload.trace import ANY_SOURCE, ANY_TAG, COLLECTIVES, DATATYPES, PROC_NULL, Action, Trace
 
 #: an operation under construction is operand · KINDS + kind
-KINDS = 8
+KINDS = 16
 #: their operand is a receive that is not matched with its send yet
 LATER_POST, LATER_RECEIVE = 6, 7
 _NO_CALL, _SEND, _ISEND, _RECV, _IRECV, _WAIT, _WAITALL, _BOTH, _COMPUTE, _SLEEP, _COLLECTIVE = range(11)
@@ -163,7 +163,7 @@ def _expand(  # type: ignore[no-untyped-def]
     for index in range(len(numbers)):
         call = calls[numbers[index]]
         code = call.code
-        before = at
+        before, takes = at, call.amount > 0
         wait_send, wait_receive = _NULL, _NULL
         source = call.source if code == _BOTH else call.peer
         if code in (_RECV, _IRECV, _BOTH) and not wild and source != PROC_NULL:
@@ -214,7 +214,8 @@ def _expand(  # type: ignore[no-untyped-def]
             operation[at:at + high - low] = collective[low:high]
             at += high - low
             called += 1
-        if code in (_COMPUTE, _SLEEP, _COLLECTIVE) and call.amount > 0:  # of a reduction, too
+            takes = takes and not (high > low and collective[low] & (KINDS - 1) == JOIN)  # units reduce
+        if takes and code in (_COMPUTE, _SLEEP, _COLLECTIVE):  # of a reduction, too
             operation[at] = KINDS * (first_amount + timed) + (SLEEP if code == _SLEEP else COMPUTE)
             amounts[timed] = call.amount
             timed += 1

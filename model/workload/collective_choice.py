@@ -85,6 +85,7 @@ def choose(collectives: CollectivesConfig, call: str, ranks: int, root: int, amo
     """
     operation = OPERATIONS[call]
     algorithm = collectives.named(operation)
+    assert algorithm != "in_network", "units do it, or its caller refuses it"
     if algorithm is not None:
         if call == "alltoallv" and algorithm == "bruck":  # it is for equal blocks
             algorithm = "pairwise"

@@ -19,8 +19,9 @@ from hopforge.model.workload.calls import KINDS, LATER_POST, LATER_RECEIVE, UNKN
 from hopforge.model.workload.collective_choice import OPERATIONS, Chosen, choose
 from hopforge.model.workload.collective_sizes import VECTORS, Amount, Sizes
 from hopforge.model.workload.expanded_collectives import Transfers, alike_operations, expanded, is_large, transfers_of
-from hopforge.model.workload.operations import POST, RECEIVE, SEND
+from hopforge.model.workload.operations import JOIN, POST, RECEIVE, SEND
 from hopforge.model.workload.trace import COLLECTIVES, DATATYPES, Action, Trace, TraceError
+from hopforge.model.workload.unit_calls import UnitCall, UnitCalls, UnitGroups
 
 MAX_PACKETS = 1 << 30
 #: ranks that wait for ever which an error names
@@ -38,7 +39,7 @@ class Program:
     first : ndarray, int64[rank + 1]
         Where the operations of a rank start.
     kind : ndarray, int8[operation]
-        SEND, WAIT_SENT, POST, RECEIVE, COMPUTE or SLEEP (`model.workload.operations`).
+        SEND, WAIT_SENT, POST, RECEIVE, COMPUTE, SLEEP or JOIN (`model.workload.operations`).
     operand : ndarray, int64[operation]
         Number of the message; of COMPUTE and SLEEP: of the amount.
     action : ndarray, int32[operation]
@@ -49,6 +50,8 @@ class Program:
         Ranks.
     size_bytes : ndarray, int64[message]
         Payload.
+    units : UnitCalls, optional
+        Collectives that collective units do; the operand of JOIN is a part of them.
     """
 
     ranks: int
@@ -60,6 +63,7 @@ class Program:
     source: NDArray[np.int32]
     destination: NDArray[np.int32]
     size_bytes: NDArray[np.int64]
+    units: UnitCalls | None = None
 
     @property
     def messages(self) -> int:
@@ -148,17 +152,21 @@ def waiting_text(program: Program, trace: Trace, waiting: NDArray[np.integer], a
     parts = []
     for rank in waiting[:NAMED_RANKS].tolist():
         m, action = int(program.operand[at[rank]]), int(program.action[at[rank]])
-        what = (
-            f"for a message from rank {program.source[m]}"
-            if program.kind[at[rank]] == RECEIVE
-            else f"until rank {program.destination[m]} takes its message"
-        )
+        if program.kind[at[rank]] == JOIN:
+            what = "for the other ranks"
+        elif program.kind[at[rank]] == RECEIVE:
+            what = f"for a message from rank {program.source[m]}"
+        else:
+            what = f"until rank {program.destination[m]} takes its message"
         parts.append(f"rank {rank} waits {what} ({trace.action(rank, action).name}, {trace.where(rank, action)})")
     more = f"; and {len(waiting) - NAMED_RANKS} more ranks" if len(waiting) > NAMED_RANKS else ""
     return f"{len(waiting)} of {program.ranks} ranks wait: {'; '.join(parts)}{more}"
 
 
-def compile_program(trace: Trace, collectives: CollectivesConfig) -> Program:
+def compile_program(
+    trace: Trace, collectives: CollectivesConfig, groups: UnitGroups | None = None,
+    host: NDArray[np.int32] | None = None,
+) -> Program:
     """Expand the collectives of a trace and match its receives with its sends.
 
     Receives match sends of the same (source, destination, tag) in order, as MPI promises. A rank that receives from any
@@ -171,13 +179,23 @@ def compile_program(trace: Trace, collectives: CollectivesConfig) -> Program:
     collectives : CollectivesConfig
         Algorithm of each collective. `alltoallv` takes the pairwise algorithm where `alltoall` is ``bruck``, which is
         for equal blocks.
+    groups : UnitGroups, optional
+        Of the collective units that do what is ``in_network``.
+    host : ndarray, int32[rank], optional
+        With `groups`: where the ranks are.
 
     Raises
     ------
     TraceError
-        Ranks disagree on a collective or its root, or wait for a message that is never sent (with file and line).
+        Ranks disagree on a collective or its root, or wait for a message that is never sent (with file and line);
+        a collective that should be done by units and cannot.
     """
-    builder = _Builder(trace, collectives)
+    if collectives.in_network and (groups is None or host is None):
+        raise TraceError(
+            f"workload.collectives.{collectives.in_network[0]}: in_network is for hopforge app (engines flow, by "
+            "hopforge itself, and packet) and net with one program; here it needs an algorithm of hosts"
+        )
+    builder = _Builder(trace, collectives, groups, host)
     if builder.only is not None:
         return builder.finish_only(builder.only)
     for rank in range(trace.ranks):
@@ -188,8 +206,13 @@ def compile_program(trace: Trace, collectives: CollectivesConfig) -> Program:
 class _Builder:
     """Collects operations rank by rank. A message number below 0 stands for a receive that is not matched yet."""
 
-    def __init__(self, trace: Trace, collectives: CollectivesConfig) -> None:
+    def __init__(
+        self, trace: Trace, collectives: CollectivesConfig, groups: UnitGroups | None, host: NDArray[np.int32] | None
+    ) -> None:
         self.trace, self.collectives = trace, collectives
+        self.groups, self.host = groups, host
+        self.unit_calls: list[UnitCall] = []
+        self.unit_parts = 0
         self.defaults = tuple(trace.default_datatype(rank) for rank in range(trace.ranks))
         self.table = CallTable(trace)
         self.parts: list[RankCalls] = []  # per rank
@@ -240,6 +263,8 @@ class _Builder:
         names = [action.name for action in self.trace.calls if action.name not in ("init", "finalize")]
         if len(self.calls) != 1 or len(names) != 1 or any(action.amount > 0 for action in self.trace.calls):
             return None
+        if OPERATIONS[names[0]] in collectives.in_network:
+            return None
         chosen, ranks = _chosen(self.calls[0], collectives), self.trace.ranks
         if not is_large(chosen.parts, ranks) or chosen.skip_empty or self.calls[0].members != tuple(range(ranks)):
             return None
@@ -260,7 +285,14 @@ class _Builder:
         )
 
     def _expand(self, call: _Call, collectives: CollectivesConfig) -> None:
-        ranks, chosen = len(call.actions), _chosen(call, collectives)
+        ranks = len(call.actions)
+        operation = OPERATIONS[call.actions[0].name]
+        if operation in collectives.in_network:
+            if self._join(call, operation):
+                return
+            other = getattr(collectives.by_hosts, operation)
+            collectives = collectives.model_copy(update={operation: other})
+        chosen = _chosen(call, collectives)
         found = expanded(chosen.parts, ranks)
         transfers, operations = found.transfers, found.operations
         count = len(transfers.source)
@@ -279,6 +311,39 @@ class _Builder:
         base = self.collective_messages
         self.collective_messages += count
         self.call_operations.append(tuple(part + KINDS * base if base else part for part in operations))
+
+    def _join(self, call: _Call, operation: str) -> bool:
+        """Let units do a call if they can; return whether they do.
+
+        Raises
+        ------
+        TraceError
+            They cannot, and no algorithm of hosts is named.
+        """
+        assert self.groups is not None and self.host is not None, "asked before"
+        group = self.groups.group_of(self.host[list(call.members)].tolist())
+        datatypes = [
+            default if action.datatype == -2 else action.datatype
+            for action, default in zip(call.actions, call.defaults, strict=True)
+        ]
+        problem = group if isinstance(group, str) else self.groups.problem(operation, datatypes)
+        if isinstance(group, str) or problem:
+            if getattr(self.collectives.by_hosts, operation) is None:
+                rank = call.members[0]
+                index = next(at for at, number, _ in self.called[rank] if self.calls[number] is call)
+                raise TraceError(
+                    f"{self.trace.where(rank, index)}: rank {rank} calls {operation} in_network: {problem}; "
+                    f"workload.collectives.by_hosts.{operation} names an algorithm of hosts for such calls"
+                )
+            return False
+        root = call.actions[0].root if operation == "bcast" else -1
+        amount = _amount(call, max(root, 0))
+        words = self.groups.words(0 if operation == "barrier" else amount.bytes)
+        self.unit_calls.append(UnitCall(operation, group, words, call.members, root))
+        places = range(self.unit_parts, self.unit_parts + len(call.members))
+        self.call_operations.append(tuple(np.array([KINDS * part + JOIN], np.int64) for part in places))
+        self.unit_parts += len(call.members)
+        return True
 
     def add_rank(self, rank: int) -> None:
         """Collect the operations of one rank."""
@@ -357,6 +422,7 @@ class _Builder:
             source=_joined([*self.sources, sends[:, 0].astype(np.int32)], np.int32),
             destination=_joined([*self.destinations, sends[:, 1].astype(np.int32)], np.int32),
             size_bytes=_joined([*self.sizes, sends[:, 3]], np.int64),
+            units=UnitCalls.of(self.unit_calls) if self.unit_calls else None,
         )
 
     def _matched(

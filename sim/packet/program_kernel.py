@@ -109,7 +109,9 @@ def run(until: int, net: Net) -> int:
     -------
     int
         DONE; EMPTY: all ranks are at their end; WAITING: some are not, and nothing is under way; STUCK: a standstill.
+        If messages are watched, DONE also in the cycle after an arrival.
     """
+    arrived = net.messages_arrived
     while True:
         now = min(next_event(net), time_of(net, HOST_FREES), time_of(net, HOST_CREDITS), next_step(net))
         if now == NEVER:
@@ -124,11 +126,15 @@ def run(until: int, net: Net) -> int:
         take_host_answers(net, now)
         step_ranks(net, now)
         feed(net, now)
+        if net.watched != 0 and net.messages_arrived > arrived:
+            net.now = now + 1
+            return DONE
 
 
 @entry(int64(int64, NET_RECORD))
 def run_with_credits(until: int, net: Net) -> int:
     """As `run`, with queues at the end of the links."""
+    arrived = net.messages_arrived
     while True:
         now = min(next_event(net), time_of(net, HOST_FREES), time_of(net, HOST_CREDITS), next_step(net))
         now = min(now, time_of(net, SINKS))
@@ -144,3 +150,6 @@ def run_with_credits(until: int, net: Net) -> int:
         take_host_frees(net, now)
         step_ranks(net, now)
         feed_with_credits(net, now)
+        if net.watched != 0 and net.messages_arrived > arrived:
+            net.now = now + 1
+            return DONE

@@ -29,6 +29,8 @@ class ProgramNetwork(RouterNetwork):
         Of the mapping, and of generated graphs.
     check : bool
         Prove the escape network free of deadlock first.
+    placed : PlacedProgram, optional
+        The program, if it is not that of section `workload`.
 
     Attributes
     ----------
@@ -43,13 +45,15 @@ class ProgramNetwork(RouterNetwork):
         Settings or a program that do not fit, or that can deadlock.
     """
 
-    def __init__(self, config: Config, seed: int, *, check: bool = True) -> None:
+    def __init__(
+        self, config: Config, seed: int, *, check: bool = True, placed: PlacedProgram | None = None
+    ) -> None:
         settings = packet_settings(config)
         # packets of a message are counted by the message; a host's link is all that slows it
         settings = dataclasses.replace(settings, messages=1, message_packets=1, feed_cycles=settings.host_send_cycles)
         super().__init__(config, seed, settings, check=check)
         assert isinstance(config.workload, ProgramWorkload), "checked by model.config"
-        self.placed: PlacedProgram = place_program(config.workload, self.topology, seed)
+        self.placed: PlacedProgram = placed or place_program(config.workload, self.topology, seed)
         source = packet_source(config, self.placed)
         program = HostProgram(program_arrays(source), self.placed.program.ranks, source.interleaved)
         self._begin(program)
@@ -79,6 +83,24 @@ class ProgramNetwork(RouterNetwork):
         if code == r.DONE and self.cycle >= self._last:
             raise ProgramError(f"workload: the program takes more than the {self._last} cycles that are counted")
         return code == r.EMPTY
+
+    def advance_to_arrival(self, until: int) -> bool:
+        """Go on until the cycle after a message has arrived, at most until cycle `until`.
+
+        Ranks that have nothing to send may wait for ever: it is the caller who knows what they do.
+
+        Returns
+        -------
+        bool
+            Whether something can happen still.
+
+        Raises
+        ------
+        DeadlockError
+            A standstill.
+        """
+        self.counters["watched"] = 1
+        return self._run((run, run_with_credits), min(until, self._last)) == r.DONE
 
     @property
     def local(self) -> NDArray[np.bool_]:

@@ -168,8 +168,10 @@ COUNTERS = [
     # of a program, by the names of model.network.core.records
     ("timers", "i8"),
     ("ranks_running", "i8"),
+    ("calls_ready", "i8"),  # as of the networks of flits: here nobody asks for collective units
     ("messages_queued", "i8"),
     ("messages_arrived", "i8"),
+    ("watched", "i8"),  # come back when a message has arrived
     ("coming", "i8"),  # messages whose last packet is on its way from its router to the sink
 ]
 

@@ -13,6 +13,7 @@ from hopforge.sim.programs.link_bytes import LinkBytes
 from hopforge.sim.programs.loggops_engine import LoggopsTimes
 from hopforge.sim.programs.rank_times import ProgramMeasurement, makespan, mean_share, rank_table
 from hopforge.sim.run.reordering import Reordering
+from hopforge.sim.run.unit_times import UnitTimes
 
 
 @dataclass(frozen=True)
@@ -74,6 +75,8 @@ class AppRun:
         Of each job, if there are several (`sim.programs.jobs_run`).
     reordering : Reordering, optional
         Order of packets, with engine packet and ``traffic.reorder``.
+    units : UnitTimes, optional
+        Collective units that did collectives of the program.
     """
 
     config: Config
@@ -86,10 +89,12 @@ class AppRun:
     link_share: float | None = None
     jobs: pd.DataFrame | None = None
     reordering: Reordering | None = None
+    units: UnitTimes | None = None
 
     def row(self) -> dict[str, Any]:
         """As a row of a table."""
-        return asdict(self.found) | ({} if self.reordering is None else self.reordering.columns())
+        row = asdict(self.found) | ({} if self.reordering is None else self.reordering.columns())
+        return row if self.units is None else row | self.units.columns()
 
 
 def app_result(
@@ -135,4 +140,4 @@ def app_result(
         miss_share=miss_share, energy_j=float(energy["cache_j"].iloc[-1]),
         conventional_energy_j=float(energy["conventional_j"].iloc[-1]), cpu_seconds=cpu,
     )
-    return AppRun(config, found, table, energy)
+    return AppRun(config, found, table, energy, units=setup.units)

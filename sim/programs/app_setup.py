@@ -11,6 +11,8 @@ from numpy.typing import NDArray
 
 from hopforge.model.config import Config, TiersConfig
 from hopforge.model.config.jobs import JobsWorkload
+from hopforge.model.config.router import RouterConfig
+from hopforge.model.config.simulation import DegradedConfig
 from hopforge.model.config.traffic import TrafficConfig
 from hopforge.model.config.workload import ChakraWorkload, ProgramWorkload
 from hopforge.model.errors import UserError
@@ -18,7 +20,7 @@ from hopforge.model.irregular.table_routes import configured_routes
 from hopforge.model.lookup.routes import Routes
 from hopforge.model.lookup.spread_routes import SpreadRoutes
 from hopforge.model.topology import Topology, build
-from hopforge.model.topology.degraded import with_degraded
+from hopforge.model.topology.degraded import MICROSECONDS, DegradedError, with_degraded
 from hopforge.model.topology.failed import refuse_failed
 from hopforge.model.topology.link_times import queued_cycle_ns
 from hopforge.model.topology.tiers import refuse_speeds
@@ -34,6 +36,7 @@ from hopforge.sim.programs.simgrid import MAX_FULL_HOSTS
 from hopforge.sim.programs.smpi_command import check_simgrid, several_links
 from hopforge.sim.run.jobs import Job, try_variants
 from hopforge.sim.run.router_models import router_model
+from hopforge.sim.run.unit_times import UnitTimes, placed_with_units, unit_groups, unit_times
 from hopforge.sim.traffic.placed import PlacedProgram, check_computing, place_program, program_trace
 from hopforge.sim.traffic.scheduled import counts_operations, is_schedule, place_schedule, workload_schedule
 
@@ -83,6 +86,8 @@ class AppSetup:
         The programs that `placed` and `schedule` are made of, if there are several.
     use : CacheUse, optional
         Of engine flow: what lookups find, if that is known already.
+    units : UnitTimes, optional
+        Collective units that do collectives of the program.
     """
 
     config: Config
@@ -96,6 +101,7 @@ class AppSetup:
     schedule: Schedule | None = None
     jobs: JobsTogether | None = None
     use: CacheUse | None = None
+    units: UnitTimes | None = None
 
     @property
     def start_s(self) -> NDArray[np.float64] | None:
@@ -134,7 +140,8 @@ def prepare_programs(jobs: Sequence[Job]) -> None:
 
 def _prepare_flow(config: Config) -> AppSetup:
     refuse_failed(config.failed, "engine: flow")
-    topology = with_degraded(build(config.topology, config.address), config.degraded, config.seed)
+    whole = build(config.topology, config.address)
+    topology = with_degraded(whole, config.degraded, config.seed, times=MICROSECONDS)
     if config.app.injection == "queued":
         refuse_speeds(topology, "app.injection: queued in engine flow")
     if isinstance(config.workload, JobsWorkload):
@@ -147,10 +154,19 @@ def _prepare_flow(config: Config) -> AppSetup:
         routes = configured_routes(config, topology)
         return AppSetup(config, topology, placed, "embedded", routes, schedule=schedule)
     check_computing(workload, config.app.host_gflops, "app.host_gflops")
-    placed = place_program(workload, topology, config.seed)
+    placed = place_program(workload, topology, config.seed, unit_groups(config, topology))
+    if placed.program.units is not None and config.app.lookup == "cache":
+        raise ApplicationError(
+            "app.lookup: must be hit, miss or conventional in engine flow with workload.collectives: in_network, not "
+            "cache"
+        )
     used = len(np.unique(placed.host))
     backend = flow_backend(config, used)
     if backend == "simgrid":
+        if workload.collectives.in_network:
+            raise ApplicationError(
+                "app.backend: must be embedded or auto with workload.collectives: in_network, not simgrid"
+            )
         if not workload.computing.is_even:
             raise ApplicationError(
                 "workload.computing: SimGrid replays what was recorded; app.backend: embedded has it"
@@ -158,7 +174,15 @@ def _prepare_flow(config: Config) -> AppSetup:
         check_simgrid(config, used)
     caches = Replay(config, topology) if config.app.lookup == "cache" else None
     routes = configured_routes(config, topology) if caches is None else caches.routes
-    return AppSetup(config, topology, placed, backend, routes, caches)
+    units = _units(config, placed)
+    return AppSetup(config, topology, placed, backend, routes, caches, units=units)
+
+
+def _units(config: Config, placed: PlacedProgram) -> UnitTimes | None:
+    """Return the units that do collectives of a program, their links as long as those of the routers."""
+    if placed.program.units is None:
+        return None
+    return unit_times(config.model_copy(update={"router": _timed_router(config)}), placed)
 
 
 def _prepare_jobs_flow(config: Config, topology: Topology) -> AppSetup:
@@ -256,19 +280,24 @@ def _prepare_packet(config: Config) -> AppSetup:
         )
         return AppSetup(config, run.topology, placed, simulation=run, schedule=schedule)
     check_computing(workload, config.app.host_gflops, "app.host_gflops")
-    run = Simulation(packet_config(config), config.simulation.load, config.seed)
+    timed = packet_config(config)
+    run = Simulation(timed, config.simulation.load, config.seed, placed=placed_with_units(timed, config.seed))
     assert run.placed is not None, "traffic.source is program"
-    return AppSetup(config, run.topology, run.placed, simulation=run)
+    return AppSetup(config, run.topology, run.placed, simulation=run, units=unit_times(timed, run.placed))
 
 
 def _prepare_packet_routers(config: Config, workload: ProgramWorkload) -> AppSetup:
     from hopforge.sim.packet.program_network import ProgramNetwork  # noqa: PLC0415  as above
 
     if is_schedule(workload):
-        raise ApplicationError(
-            f"router.model: must be input_queued or input_output_queued with {_named(config)} in engine packet, "
-            "not packet (or app.engine: flow)"
-        )
+        from hopforge.sim.programs.schedule_packet import sending_program  # noqa: PLC0415  as above
+
+        _check_schedule(config)
+        topology = build(config.topology, config.address)
+        schedule = _schedule(config, workload, topology)
+        placed = place_schedule(schedule, workload, topology, config.seed)
+        network = ProgramNetwork(packet_router_config(config), config.seed, placed=sending_program(placed))
+        return AppSetup(config, network.topology, placed, packets=network, schedule=schedule)
     check_computing(workload, config.app.host_gflops, "app.host_gflops")
     network = ProgramNetwork(packet_router_config(config), config.seed)
     return AppSetup(config, network.topology, network.placed, packets=network)
@@ -343,8 +372,17 @@ def program_workload(config: Config) -> ProgramWorkload:
 def flow_backend(config: Config, hosts: int) -> str:
     """Return what runs engine flow on so many hosts: ``app.backend``, or what ``auto`` means on this machine."""
     if config.app.backend != "auto":
+        if config.app.backend == "simgrid" and config.degraded.timed:
+            raise DegradedError(
+                f"degraded.{config.degraded.timed}: SimGrid has slow links from begin to end; app.backend: embedded "
+                "has times"
+            )
         return config.app.backend
-    even = not isinstance(config.workload, ProgramWorkload) or config.workload.computing.is_even
+    workload = config.workload
+    even = not isinstance(workload, ProgramWorkload) or (
+        workload.computing.is_even and not workload.collectives.in_network
+    )
+    even = even and not config.degraded.timed
     can = even and not config.app.embedded_only and hosts <= MAX_FULL_HOSTS and not several_links(config)
     return "simgrid" if can and shutil.which("smpirun") is not None else "embedded"
 
@@ -401,12 +439,43 @@ def packet_config(config: Config) -> Config:
     ApplicationError
         Input-output-queued routers with another `lookup` than `hit`: they have no lookup engines.
     """
-    cycle, timing, app = cycle_ns(config), config.timing, config.app
-    queued = config.router.model == "input_output_queued"
-    if queued:
+    if config.router.model == "input_output_queued":
         _refuse_lookups(config)
     traffic = _program_traffic(config)
-    in_caches = app.lookup == "cache"
+    lookup = config.lookup
+    if config.app.lookup == "cache":
+        cycles = max(1, round(config.timing.miss_penalty_ns / cycle_ns(config)) - MISS_CYCLES)
+        tcam = lookup.tcam.model_copy(update={"latency_cycles": cycles})
+        lookup = lookup.model_copy(update={"tcam": tcam})
+    routing = config.routing
+    if config.topology.kind == "torus" and routing.algorithm == "dor":  # the routes of engine flow
+        routing = routing.model_copy(update={"ties": "key"})
+    sections = {
+        "traffic": traffic, "router": _timed_router(config), "routing": routing, "lookup": lookup,
+        "degraded": _in_cycles(config),
+    }  # fmt: skip
+    return config.model_copy(update=sections)
+
+
+def _in_cycles(config: Config) -> DegradedConfig:
+    """Return section `degraded` with its times in cycles, to the nearest."""
+    degraded, cycle = config.degraded, cycle_ns(config)
+    if not degraded.timed:
+        return degraded
+    if degraded.timed not in MICROSECONDS:
+        raise DegradedError(f"degraded.{degraded.timed}: hopforge app has from_us and until_us in its place")
+    first = round(degraded.from_us * 1e3 / cycle)
+    last = None if degraded.until_us is None else max(first + 1, round(degraded.until_us * 1e3 / cycle))
+    times = {"from_us": 0.0, "until_us": None, "from_cycle": first, "until_cycle": last}
+    return degraded.model_copy(update=times)
+
+
+def _timed_router(config: Config) -> RouterConfig:
+    """Return section `router` with the latencies of `packet_config`."""
+    cycle, timing = cycle_ns(config), config.timing
+    if config.router.model == "input_output_queued":
+        return config.router
+    in_caches = config.app.lookup == "cache"
     cycles_of_hit = config.lookup.hit_cycles
     route = cycles_of_hit + 1 if in_caches else config.router.rc_cycles
     if config.router.lookahead:
@@ -414,23 +483,13 @@ def packet_config(config: Config) -> Config:
     inside = 3 + route
     hop = (switch_ns(config) + timing.cable_ns) / cycle
     ends = (switch_ns(config) + 2 * timing.cable_ns) / cycle
-    lookup = config.lookup
-    if in_caches:
-        cycles = max(1, round(timing.miss_penalty_ns / cycle) - MISS_CYCLES)
-        tcam = lookup.tcam.model_copy(update={"latency_cycles": cycles})
-        lookup = lookup.model_copy(update={"tcam": tcam})
-    router = config.router if queued else config.router.model_copy(update={
+    return config.router.model_copy(update={
         "route_computation": "lookup" if in_caches else config.router.route_computation,
         "rc_cycles": 0 if in_caches else config.router.rc_cycles,
         "link_latency_cycles": max(1, round(hop) - inside),
         "global_latency_cycles": None,
         "host_latency_cycles": max(1, round((ends - inside - 1) / 2)),
     })
-    routing = config.routing
-    if config.topology.kind == "torus" and routing.algorithm == "dor":  # the routes of engine flow
-        routing = routing.model_copy(update={"ties": "key"})
-    sections = {"traffic": traffic, "router": router, "routing": routing, "lookup": lookup}
-    return config.model_copy(update=sections)
 
 
 def packet_router_config(config: Config) -> Config:

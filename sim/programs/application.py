@@ -17,6 +17,7 @@ from hopforge.model.config.jobs import JobsWorkload
 from hopforge.model.config.workload import ProgramWorkload
 from hopforge.model.network.parts.program_arrays import ProgramError
 from hopforge.model.output.results import MEASURED, run_metadata, staged, write_metadata, write_tables
+from hopforge.model.topology.degraded import mean_rates
 from hopforge.model.workload.program import waiting_text
 from hopforge.model.workload.schedule import CALC, KIND_NAMES, SEND, Schedule
 from hopforge.model.workload.trace import Trace
@@ -127,10 +128,10 @@ def _run_embedded(setup: AppSetup, progress: Progress | None) -> AppRun:
     config, topology, placed = setup.config, setup.topology, setup.placed
     started = time.process_time()
     use = cache_use(config, topology, placed, setup.caches) if setup.use is None else setup.use
-    run = FlowRun(config, topology, placed, use, setup.routes)
+    run = FlowRun(config, topology, placed, use, setup.routes, setup.units, cycle_ns(config) * 1e-9)
     ended = run.run(progress)
     cpu = time.process_time() - started
-    rank, message = run.state.rank, run.state.message
+    rank, message = run.state.rank, run.messages
     if not ended:
         waiting = np.flatnonzero(rank["finished"] < 0)
         raise ProgramError(
@@ -159,9 +160,8 @@ def _run_schedule_flow(setup: AppSetup, schedule: Schedule, progress: Progress |
         waiting=times.finish - times.busy, computing=times.computed, miss_share=use.miss_share, visits=_visits(setup),
     )
     assert setup.routes is not None, "made by prepare_app"
-    links = link_bytes(
-        setup.topology, setup.placed, setup.routes, setup.config.timing.link_gbps, found.found.makespan_s
-    )
+    rates = mean_rates(setup.topology, setup.config.degraded, found.found.makespan_s)
+    links = link_bytes(rates, setup.placed, setup.routes, setup.config.timing.link_gbps, found.found.makespan_s)
     return replace(found, activity=graph_activity(schedule, times), links=links, times=times)
 
 
@@ -177,7 +177,7 @@ def _run_packet(setup: AppSetup, progress: Progress | None) -> AppRun:
     assert run is not None, "made by prepare_app"
     if setup.schedule is not None:
         return _run_schedule_packet(setup, run, setup.schedule, progress)
-    done = run_program(run, progress)
+    done = run_program(run, progress, setup.units)
     second = cycle_ns(config) * 1e-9
     ranks = run.state["rank"][: placed.program.ranks]
     message = run.state["message"][: placed.program.messages]
@@ -203,19 +203,43 @@ def _link_share(run: "Simulation") -> float:
 def _run_packet_routers(setup: AppSetup, network: "ProgramNetwork", progress: Progress | None) -> AppRun:
     from hopforge.sim.packet.program_run import run_packet_program  # noqa: PLC0415  as above
 
+    if setup.schedule is not None:
+        return _run_schedule_routers(setup, network, setup.schedule, progress)
     done = run_packet_program(network, progress)
-    second, ranks, message = done.cycle_ns * 1e-9, network.ranks, network.messages
-    counters, config = network.counters, setup.config
-    flits = -(-config.packet.packet_bytes // config.traffic.flit_bytes)
-    packets = int(counters["delivered"])
+    second, ranks = done.cycle_ns * 1e-9, network.ranks
     return app_result(
-        setup, cpu=done.cpu_seconds,
-        message_latency_s=_mean((message["arrived"] - message["started"])[~setup.placed.local] * second),
+        setup, cpu=done.cpu_seconds, message_latency_s=_packet_latency(setup, network),
         finish=ranks["finished"] * second, waiting=ranks["waited"] * second, computing=ranks["computed"] * second,
-        miss_share=0.0,
-        # packets that are sent back have taken their way through the switch, too
-        visits=(int(counters["hops_sum"]) + packets, (int(counters["sent"]) + packets) * flits),
+        miss_share=0.0, visits=_packet_visits(setup.config, network),
     )  # fmt: skip
+
+
+def _packet_latency(setup: AppSetup, network: "ProgramNetwork") -> float:
+    message = network.messages
+    latency = (message["arrived"] - message["started"])[~setup.placed.local]
+    return _mean(latency * (network.settings.cycle_ns * 1e-9))
+
+
+def _packet_visits(config: Config, network: "ProgramNetwork") -> tuple[int, int]:
+    """Return visits of packets and flits; packets that are sent back have taken their way through the switch, too."""
+    counters, flits = network.counters, -(-config.packet.packet_bytes // config.traffic.flit_bytes)
+    packets = int(counters["delivered"])
+    return int(counters["hops_sum"]) + packets, (int(counters["sent"]) + packets) * flits
+
+
+def _run_schedule_routers(
+    setup: AppSetup, network: "ProgramNetwork", schedule: Schedule, progress: Progress | None
+) -> AppRun:
+    from hopforge.sim.programs.schedule_routers import ScheduleRouters  # noqa: PLC0415  as above
+
+    run = ScheduleRouters(setup.config, network, setup.placed, schedule, network.settings.cycle_ns)
+    times = run.run_schedule(progress)
+    found = app_result(
+        setup, cpu=times.cpu_seconds, message_latency_s=_packet_latency(setup, network), finish=times.finish,
+        waiting=times.finish - times.busy, computing=times.computed, miss_share=0.0,
+        visits=_packet_visits(setup.config, network),
+    )
+    return replace(found, activity=graph_activity(schedule, times), times=times)
 
 
 def _run_schedule_packet(
@@ -261,6 +285,7 @@ def app_rows(run: AppRun | LoggopsRun) -> list[tuple[str, str]]:
         *link_rows(run.links),
         ("messages", f"{found.messages:,} with {found.payload_bytes:,} bytes{local}"),
         *latency,
+        *([] if run.units is None else run.units.rows()),
         *([] if run.reordering is None else run.reordering.rows()),
         ("lookups", _lookups_text(run)),
         ("energy", f"{found.energy_j:.4g} J in all switches; without caches {found.conventional_energy_j:.4g} J"),

@@ -10,13 +10,16 @@ from hopforge.model.config import Config
 from hopforge.model.lookup.routes import Routes
 from hopforge.model.lookup.spread_routes import SpreadRoutes
 from hopforge.model.topology import Topology
-from hopforge.model.workload.operations import COMPUTE, SLEEP
+from hopforge.model.workload.operations import COMPUTE, JOIN, SLEEP
+from hopforge.model.workload.program import Program
 from hopforge.sim.programs.cache_delays import CacheUse, cache_use
-from hopforge.sim.programs.flow_kernel import FULL, SLICE, STUCK, advance, begin
+from hopforge.sim.programs.flow_change import Change, alter, changes, first_rates
+from hopforge.sim.programs.flow_kernel import CHANGE, FULL, SLICE, STUCK, UNITS, advance, begin, let_go
 from hopforge.sim.programs.flow_messages import new_messages, private_routes, set_routes
 from hopforge.sim.programs.flow_network import FlowNetwork, flow_network
 from hopforge.sim.programs.flow_state import (
     BASE,
+    CALLED,
     DONE,
     EVENT,
     FLOW,
@@ -29,6 +32,7 @@ from hopforge.sim.programs.flow_state import (
     ROUTE,
     FlowState,
 )
+from hopforge.sim.run.unit_times import UnitTimes
 from hopforge.sim.traffic.host_pairs import host_pairs
 from hopforge.sim.traffic.placed import PlacedProgram
 
@@ -52,6 +56,10 @@ class FlowRun:
         What its lookups find, if that is known already.
     known_routes : Routes, optional
         Those of the configuration, if they are known already.
+    units : UnitTimes, optional
+        Of a program with collectives that units do.
+    cycle_s : float
+        Seconds of a cycle of the units.
 
     Attributes
     ----------
@@ -66,12 +74,19 @@ class FlowRun:
         placed: PlacedProgram,
         use: CacheUse | None = None,
         known_routes: Routes | SpreadRoutes | None = None,
+        units: UnitTimes | None = None,
+        cycle_s: float = 0.0,
     ) -> None:
+        self._units, self._cycle_s = units, cycle_s
         program, hosts = placed.program, topology.hosts
         pairs = host_pairs(placed, hosts)
         #: what the routing caches do
         self.cache_use = cache_use(config, topology, placed) if use is None else use
-        network = flow_network(config, topology, pairs.source, pairs.destination, self.cache_use.miss, known_routes)
+        self._factor = config.app.bandwidth_factor
+        self._changes: list[Change] = changes(config, topology)
+        network = flow_network(
+            config, first_rates(config, topology), pairs.source, pairs.destination, self.cache_use.miss, known_routes
+        )
         routes = _routes(config, network, pairs.source)
         bounded = bool(np.isfinite(routes["bound"]).any())
         self.hops = int((routes["last"] - routes["first"]).max(initial=1)) + bounded
@@ -89,12 +104,14 @@ class FlowRun:
         base = program.ranks + len(host) + links
         self.state = FlowState(
             kind=program.kind,
-            operand=program.operand,
+            operand=_operands(program),
             source=program.source,
             destination=program.destination,
             size=program.size_bytes,
             duration=_durations(config, placed),
-            message=new_messages(program, pairs.number, config.app.buffered_bytes, config.app.eager_bytes),
+            message=_with_parts(
+                new_messages(program, pairs.number, config.app.buffered_bytes, config.app.eager_bytes), program
+            ),
             flow=np.zeros(slots, FLOW),
             rank=rank,
             route=routes,
@@ -116,22 +133,30 @@ class FlowRun:
             opened=np.zeros(len(link), np.int32),
             ready=np.zeros(program.ranks, np.int32),
             numbers=np.zeros(NUMBERS, np.int64),
-            clock=np.array([0.0, config.app.envelope_bytes]),
+            clock=np.array([0.0, config.app.envelope_bytes, np.inf]),
         )
         self.state.numbers[[FREE, LINKS, BASE]] = slots, links, base
+        self._messages = program.messages
         #: switches on each route
         self.route_switches = network.switches
+        if self._changes:
+            self.state.clock[2] = self._changes[0].time_s
         self._compile()  # which is no part of a run's processor time
 
     @property
     def remote(self) -> NDArray[np.bool_]:
         """Messages that go through the network, bool[message]."""
-        return np.asarray(self.state.message["route"] >= 0)
+        return np.asarray(self.messages["route"] >= 0)
+
+    @property
+    def messages(self) -> NDArray[np.void]:
+        """Records `MESSAGE` of the messages."""
+        return self.state.message[: self._messages]
 
     @property
     def switches(self) -> NDArray[np.int64]:
         """Switches on the way of each message through the network."""
-        found: NDArray[np.int64] = self.route_switches[self.state.message["route"][self.remote]]
+        found: NDArray[np.int64] = self.route_switches[self.messages["route"][self.remote]]
         return found
 
     def _compile(self) -> None:
@@ -152,13 +177,40 @@ class FlowRun:
         """
         begin(self.state)
         code = SLICE
-        while code in (SLICE, FULL):
+        while code in (SLICE, FULL, UNITS, CHANGE):
             code = advance(self.state, self.hops, SLICE_EVENTS)
             if code == FULL:
                 self._add_slots()
+            elif code == UNITS:
+                self._join()
+                continue
+            elif code == CHANGE:
+                self._change()
             if progress is not None:
-                progress(int(self.state.numbers[DONE]), len(self.state.message))
+                progress(int(self.state.numbers[DONE]), self._messages)
         return bool(code != STUCK)
+
+    def _change(self) -> None:
+        """Let links have their new rates."""
+        change = self._changes.pop(0)
+        alter(self.state, self.hops, change.capacity * self._factor)
+        self.state.clock[2] = self._changes[0].time_s if self._changes else np.inf
+
+    def _join(self) -> None:
+        """Let units do the calls that are complete."""
+        units, state, cycle = self._units, self.state, self._cycle_s
+        assert units is not None, "the program has collectives of units"
+        calls, at = units.calls, int(state.numbers[CALLED])
+        state.numbers[CALLED] = 0
+        while at > 0:
+            call = at - self._messages - calls.parts
+            first, last = calls.first[call : call + 2].tolist()
+            parts = state.message[self._messages + first : self._messages + last]
+            # a time that is a cycle but for rounding is that cycle
+            entered = np.ceil(parts["began"] / cycle - 1e-6).astype(np.int64)
+            finish = units.finish(call, entered) * cycle
+            at = int(state.message[at]["route"])
+            let_go(state, calls.rank[first:last], self._messages + first, finish)
 
     def _add_slots(self) -> None:
         """Make room for as many moving messages again; entries keep their numbers."""
@@ -177,6 +229,26 @@ class FlowRun:
             grow["link"]["head"][links + old:], grow["link"]["hard"][links + old:] = -1, True
         state.numbers[FREE] = old
         self.state = state._replace(**grow)
+
+
+def _operands(program: Program) -> NDArray[np.int64]:
+    """Return operands, those of JOIN as places behind the messages."""
+    if program.units is None:
+        return program.operand
+    return program.operand + (program.kind == JOIN) * program.messages
+
+
+def _with_parts(message: NDArray[np.void], program: Program) -> NDArray[np.void]:
+    """Return the messages, and the records of collectives of units behind them."""
+    units = program.units
+    if units is None:
+        return message
+    found = _longer(message, program.messages + units.parts + len(units.calls))
+    parts, calls = np.split(found[program.messages :], [units.parts])
+    parts["began"] = parts["arrived"] = -1.0
+    parts["route"], parts["early"] = program.messages + units.parts + units.call, units.sends
+    calls["route"] = np.bincount(units.call, units.sends, len(units.calls))
+    return found
 
 
 def _longer(array: NDArray[Any], size: int) -> NDArray[Any]:

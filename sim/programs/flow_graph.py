@@ -21,7 +21,7 @@ _FLOW_EVENTS, _FREE, _NEWS, _DIRTY, _FRESH = state.EVENTS, state.FREE, state.NEW
 _INTAKE, _ARRIVE, _MESSAGE_CLASS, _ONE = ranks.INTAKE, ranks.ARRIVE, ranks.MESSAGE_CLASS, ranks.ONE
 _SAME_TIME = state.SAME_TIME
 #: why `advance_graph` returned
-SLICE, FINISHED, DISAGREE, FULL = range(4)
+SLICE, FINISHED, DISAGREE, FULL, CHANGE = range(5)
 
 _push, _drop_first, _happen = ranks.push, ranks.drop_first, ranks.happen
 _start, _note_arrival, _run_event = flow.start_message, flow.note_arrival, flow.run_event
@@ -50,7 +50,8 @@ def advance_graph(g, s, hops, message_of, operation_of, most):  # type: ignore[n
     Returns
     -------
     int
-        SLICE, FINISHED (nothing can happen any more), DISAGREE (as `loggops_kernel`), FULL (as `flow_kernel`).
+        SLICE, FINISHED (nothing can happen any more), DISAGREE (as `loggops_kernel`), FULL and CHANGE (as
+        `flow_kernel`).
     """
     for _ in range(most):
         of_ranks = g.event[0].time if g.numbers[_RANK_EVENTS] > 0 else np.inf
@@ -59,6 +60,9 @@ def advance_graph(g, s, hops, message_of, operation_of, most):  # type: ignore[n
             return FINISHED
         if s.numbers[_FREE] == 0:
             return FULL
+        if min(of_ranks, of_flows) > s.clock[2]:
+            s.clock[0] = max(s.clock[0], s.clock[2])
+            return CHANGE
         if of_ranks <= of_flows:
             now, n, what = g.event[0].time, g.event[0].who, g.event[0].what
             _drop_first(g)

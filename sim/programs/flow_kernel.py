@@ -8,13 +8,14 @@ looked at again before it arrives, unless a second one catches up with it.
 from typing import Any
 
 from hopforge.model.kernel.compile import WITHOUT_COUNTS, inlined, kernel
-from hopforge.model.workload.operations import POST, RECEIVE, SEND, WAIT_SENT
+from hopforge.model.workload.operations import JOIN, POST, RECEIVE, SEND, WAIT_SENT
 from hopforge.sim.programs.flow_events import drop, put, take_first
 from hopforge.sim.programs.flow_sharing import advance_clock, insert, remove, renew_event, share
 from hopforge.sim.programs.flow_state import (
     ALONE,
     ARRIVED,
     BASE,
+    CALLED,
     DIRTY,
     DONE,
     EVENTS,
@@ -33,7 +34,7 @@ from hopforge.sim.programs.flow_state import (
 )
 
 #: why `advance` returned
-SLICE, FINISHED, STUCK, FULL = range(4)
+SLICE, FINISHED, STUCK, FULL, UNITS, CHANGE = range(6)
 
 _jit: Any = kernel(error_model="numpy", **WITHOUT_COUNTS)
 
@@ -245,6 +246,38 @@ def run_event(s, item, hops):  # type: ignore[no-untyped-def]
 
 
 @inlined
+def _join(s, rank, part):  # type: ignore[no-untyped-def]
+    """Take part in a collective of units; return whether its result is there."""
+    arrived, now = s.message[part].arrived, s.clock[0]
+    if s.rank[rank].waits != part:
+        s.rank[rank].since = now
+        s.rank[rank].waits = part
+        s.message[part].began = now
+        if arrived < 0:
+            call = s.message[part].route
+            if s.message[part].early:
+                s.message[call].route -= 1
+                if s.message[call].route == 0:
+                    s.message[call].route, s.numbers[CALLED] = s.numbers[CALLED], call
+            return False
+        if arrived > now + SAME_TIME:
+            put(s, rank, arrived)
+            return False
+    s.rank[rank].waited += now - s.rank[rank].since
+    s.rank[rank].waits = -1
+    return True
+
+
+@_jit
+def let_go(s, ranks, first, finish):  # type: ignore[no-untyped-def]
+    """Tell the members of a call of units when they go on: `ranks`, whose parts begin at `first`, at `finish`."""
+    for i in range(len(ranks)):
+        s.message[first + i].arrived = finish[i]
+        if s.message[first + i].began >= 0:
+            put(s, ranks[i], finish[i])
+
+
+@inlined
 def _run_rank(s, rank, hops):  # type: ignore[no-untyped-def]
     """Run operations until one waits or takes time; return whether there are slots for its messages."""
     at, last = s.rank[rank].at, s.rank[rank].last
@@ -274,6 +307,10 @@ def _run_rank(s, rank, hops):  # type: ignore[no-untyped-def]
         elif kind in (RECEIVE, WAIT_SENT):
             if s.message[m].phase != ARRIVED and not (kind == WAIT_SENT and s.message[m].eager):
                 s.rank[rank].at, s.rank[rank].waits, s.rank[rank].since = at, m, s.clock[0]
+                return True
+        elif kind == JOIN:
+            if not _join(s, rank, m):
+                s.rank[rank].at = at
                 return True
         elif s.duration[m] > 0:  # COMPUTE, SLEEP
             s.rank[rank].at = at + 1
@@ -309,7 +346,14 @@ def begin(s):  # type: ignore[no-untyped-def]
 
 @_jit
 def advance(s, hops, events):  # type: ignore[no-untyped-def]
-    """Let up to `events` points in time pass; return SLICE, FINISHED, STUCK or FULL (more slots are needed)."""
+    """Let up to `events` points in time pass.
+
+    Returns
+    -------
+    int
+        SLICE, FINISHED, STUCK, FULL (more slots are needed), UNITS (calls of units are complete) or CHANGE (links
+        change their rates now).
+    """
     ranks = len(s.rank)
     until = s.clock[0] + SAME_TIME  # what is left of the present
     for _ in range(events):
@@ -329,6 +373,8 @@ def advance(s, hops, events):  # type: ignore[no-untyped-def]
                 s.numbers[READY] += 1
             else:
                 run_event(s, item, hops)
+        if s.numbers[CALLED] > 0:
+            return UNITS
         if s.numbers[DIRTY] + s.numbers[FRESH] > 0:
             share(s, hops)
             continue
@@ -337,6 +383,8 @@ def advance(s, hops, events):  # type: ignore[no-untyped-def]
                 if s.rank[rank].finished < 0:
                     return STUCK
             return FINISHED
-        s.clock[0] = s.heap[0].key
+        s.clock[0] = min(s.heap[0].key, s.clock[2])
         until = s.clock[0] + SAME_TIME
+        if s.heap[0].key > s.clock[2]:
+            return CHANGE
     return SLICE

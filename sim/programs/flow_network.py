@@ -101,15 +101,20 @@ def flow_network(
     if config.app.lookup == "cache":
         share = np.concatenate([[0.0], np.cumsum(miss[paths.router, paths.port])])
         delay = delay + config.timing.miss_penalty_ns * np.diff(share[paths.first])
-    rate = config.timing.link_gbps * 1e9 / 8
-    capacity = np.full(2 * hosts + len(channels.src_router), rate)
-    if has_speeds(topology):
-        gbps = link_gbps(topology, config.timing.link_gbps)
-        capacity[2 * hosts :] = gbps[channels.src_router, channels.src_port] * 1e9 / 8
     return FlowNetwork(
-        capacity=capacity,
+        capacity=link_capacity(config, topology),
         route_first=first,
         route_link=link,
         latency_s=delay * 1e-9,
         switches=lengths,
     )
+
+
+def link_capacity(config: Config, topology: Topology) -> NDArray[np.float64]:
+    """Return the bytes per second of all links, float64[link], in the order of `FlowNetwork`."""
+    channels, hosts = topology.channels(), topology.hosts
+    capacity = np.full(2 * hosts + len(channels.src_router), config.timing.link_gbps * 1e9 / 8)
+    if has_speeds(topology):
+        gbps = link_gbps(topology, config.timing.link_gbps)
+        capacity[2 * hosts :] = gbps[channels.src_router, channels.src_port] * 1e9 / 8
+    return capacity

@@ -12,14 +12,16 @@ SAME_TIME = 1e-12
 #: least part of a message that keeps its host: none, but not 0, which says that it has left
 LEAST_BYTES = 1e-6
 # places in `numbers`
-EVENTS, FREE, READY, DIRTY, FRESH, EPOCH, DONE, NEWS, LINKS, BASE = range(10)
-NUMBERS = 10
+EVENTS, FREE, READY, DIRTY, FRESH, EPOCH, DONE, NEWS, LINKS, BASE, CALLED = range(11)
+NUMBERS = 11
 
 MESSAGE = np.dtype([
     ("began", "f8"), ("arrived", "f8"), ("route", "i4"), ("phase", "i1"), ("early", "?"), ("eager", "?"),
 ], align=True)
 """A message: when it was sent and arrived; its route (−1: both ranks on one host); phase; whether it starts when it is
-sent (early), and whether nobody waits for it to leave (eager)."""
+sent (early), and whether nobody waits for it to leave (eager). Behind the messages stand the parts of collectives of
+units (when the rank called it, and goes on, −1: not known; the record of the call; whether the result waits for it),
+then the calls themselves (parts that it still waits for, then the record before in the list CALLED)."""
 FLOW = np.dtype([
     ("finish", "f8"), ("weight", "f8"), ("limit", "f8"), ("goal", "f8"), ("held", "f8"), ("mark", "i8"),
     ("message", "i4"), ("link", "i4"), ("to", "i4"), ("count", "i4"), ("hard", "i4"),
@@ -92,11 +94,11 @@ class FlowState(NamedTuple):
         Links whose group changed; scratch of a solution.
     ready : ndarray, int32[rank]
         Ranks to be run.
-    numbers : ndarray, int64[10]
+    numbers : ndarray, int64[11]
         Numbers of events, free slots, ready ranks, dirty links, fresh flows; last mark; messages that arrived, and just
-        arrived; links of the network; item of the first slot.
-    clock : ndarray, float64[2]
-        Now; bytes of an envelope.
+        arrived; links of the network; item of the first slot; record of the last call of units that is complete.
+    clock : ndarray, float64[3]
+        Now; bytes of an envelope; when links change their rates (inf: never).
     """
 
     kind: NDArray[np.int8]

@@ -11,6 +11,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from hopforge.model.network.parts.program_arrays import ProgramError
+from hopforge.model.topology.degraded import mean_rates
 from hopforge.model.workload.program import Program
 from hopforge.model.workload.schedule import GoalError
 from hopforge.sim.jobs.placed_jobs import JobsTogether, PlacedJob, together
@@ -140,7 +141,8 @@ def _result(
     if setup.simulation is None:
         assert setup.routes is not None, "made by prepare_app"
         rate = setup.config.timing.link_gbps
-        carried = link_bytes(setup.topology, setup.placed, setup.routes, rate, run.found.makespan_s)
+        rates = mean_rates(setup.topology, setup.config.degraded, run.found.makespan_s)
+        carried = link_bytes(rates, setup.placed, setup.routes, rate, run.found.makespan_s)
         run = replace(run, links=carried, link_share=carried.mean_share(len(setup.topology.channels().src_router)))
     whole = run.found.makespan_s
     hosts = setup.topology.hosts // setup.topology.host_links

@@ -13,7 +13,7 @@ from hopforge.model.topology import Topology
 from hopforge.model.workload.schedule import SEND, Schedule
 from hopforge.sim.programs.cache_delays import CacheUse
 from hopforge.sim.programs.flow_engine import FlowRun
-from hopforge.sim.programs.flow_graph import FULL, SLICE, advance_graph
+from hopforge.sim.programs.flow_graph import CHANGE, FULL, SLICE, advance_graph
 from hopforge.sim.programs.flow_state import DONE
 from hopforge.sim.programs.loggops_engine import LoggopsSettings, LoggopsTimes, found_times, rank_state
 from hopforge.sim.programs.loggops_kernel import begin, begin_later
@@ -83,18 +83,20 @@ class ScheduleFlow(FlowRun):
         else:
             begin_later(self._ranks, start_s)
         code = SLICE
-        while code in (SLICE, FULL):
+        while code in (SLICE, FULL, CHANGE):
             code = self._advance(SLICE_EVENTS)
             if code == FULL:
                 self._add_slots()
+            elif code == CHANGE:
+                self._change()
             if progress is not None:
-                progress(int(self.state.numbers[DONE]), len(self.state.message))
+                progress(int(self.state.numbers[DONE]), len(self.messages))
         return found_times(self._schedule, self._ranks, process_time() - started, self._unit)
 
     @property
     def latency(self) -> NDArray[np.float64]:
         """Seconds from the end of o to the last byte, float64[message through the network]."""
-        message = self.state.message
+        message = self.messages
         found: NDArray[np.float64] = (message["arrived"] - message["began"])[self.remote]
         return found
 

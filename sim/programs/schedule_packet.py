@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from math import floor
 from time import process_time
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -57,15 +58,15 @@ def sending_program(placed: PlacedProgram) -> PlacedProgram:
     return replace(placed, program=sending, host=host, ends=ends)
 
 
-class SchedulePacket:
-    """A schedule on the router simulator.
+class ScheduleHosts:
+    """Ranks of a schedule at the hosts of a simulator that works in cycles.
 
     Parameters
     ----------
     config : Config
         `app.loggops` is used: o, g, O, S and the unit.
-    run : Simulation
-        At cycle 0, with the program of `sending_program`.
+    state : NetState or PacketState
+        Of the simulator at cycle 0, with the program of `sending_program`.
     placed : PlacedProgram
         The messages, by rank.
     schedule : Schedule
@@ -75,22 +76,56 @@ class SchedulePacket:
     """
 
     def __init__(
-        self, config: Config, run: Simulation, placed: PlacedProgram, schedule: Schedule, cycle_ns: float
+        self, config: Config, state: Any, placed: PlacedProgram, schedule: Schedule, cycle_ns: float
     ) -> None:
         program = placed.program
-        self._run, self._schedule, self._cycle_s, self._senders = run, schedule, cycle_ns * 1e-9, program.ranks
+        self._state, self._schedule, self._cycle_s, self._senders = state, schedule, cycle_ns * 1e-9, program.ranks
         self._send = np.flatnonzero(schedule.kind == SEND)
         self._message = np.full(schedule.operations, -1, np.int64)
         self._message[self._send] = np.arange(program.messages)
         self._local = np.zeros(schedule.operations, np.bool_)
         self._local[self._send] = placed.local
+        #: messages that go through the network
+        self._remote = int((~placed.local).sum())
         seconds = network_settings(config)
         cycles = seconds._replace(**{key: getattr(seconds, key) / self._cycle_s for key in ("o", "g", "O")})
         self._unit = config.app.loggops.unit_ns / cycle_ns
         self._ranks = rank_state(schedule, cycles, self._unit)
-        run.state.record["timers"] = 0  # nothing is sent before its time
+        state.record["timers"] = 0  # nothing is sent before its time
         self._handed = np.zeros(len(self._send) + 1, np.int32)
         run_until(self._ranks, 0.0, self._local, self._handed)  # compiles: nothing is ready before 0
+
+    def _hand_over(self, cycle: int, sends: NDArray[np.int32]) -> NDArray[np.int64]:
+        """Let messages be sent in a cycle; return their numbers."""
+        refuse_long_run(cycle)
+        messages = np.sort(self._message[sends])
+        state = self._state
+        state["timer"][: len(messages)] = np.int64(cycle) << RANK_BITS | (self._senders + messages)  # sorted: a heap
+        state.record["timers"] = len(messages)
+        return messages
+
+    def _times(self, times: LoggopsTimes) -> LoggopsTimes:
+        """Return times of cycles in seconds."""
+        scaled = {key: getattr(times, key) * self._cycle_s for key in ("start", "end", "finish", "computed", "busy")}
+        return replace(times, **scaled)
+
+
+class SchedulePacket(ScheduleHosts):
+    """A schedule on the router simulator.
+
+    Parameters
+    ----------
+    run : Simulation
+        At cycle 0, with the program of `sending_program`.
+    config, placed, schedule, cycle_ns
+        As of `ScheduleHosts`.
+    """
+
+    def __init__(
+        self, config: Config, run: Simulation, placed: PlacedProgram, schedule: Schedule, cycle_ns: float
+    ) -> None:
+        super().__init__(config, run.state, placed, schedule, cycle_ns)
+        self._run = run
 
     def run_schedule(
         self, progress: Callable[[int, int], None] | None = None, start_s: NDArray[np.float64] | None = None
@@ -143,24 +178,13 @@ class SchedulePacket:
                 looked = cycle
                 self._look(progress)
         self._run.check_conservation()
-        times = found_times(self._schedule, ranks, process_time() - started, self._unit)
-        scaled = {key: getattr(times, key) * self._cycle_s for key in ("start", "end", "finish", "computed", "busy")}
-        return replace(times, **scaled)
-
-    def _hand_over(self, cycle: int, sends: NDArray[np.int32]) -> NDArray[np.int64]:
-        """Let messages be sent in a cycle; return their numbers."""
-        refuse_long_run(cycle)
-        messages = np.sort(self._message[sends])
-        state = self._run.state
-        state["timer"][: len(messages)] = np.int64(cycle) << RANK_BITS | (self._senders + messages)  # sorted: a heap
-        state.record["timers"] = len(messages)
-        return messages
+        return self._times(found_times(self._schedule, ranks, process_time() - started, self._unit))
 
     def _look(self, progress: Callable[[int, int], None] | None) -> None:
         if self._run.agents is not None:
             self._run.agents.note()
         if progress is not None:
-            progress(int(self._run.state["messages_arrived"]), int((~self._local[self._send]).sum()))
+            progress(int(self._run.state["messages_arrived"]), self._remote)
 
     def _lost(self, messages: NDArray[np.int64]) -> None:
         send = int(self._send[messages[0]])

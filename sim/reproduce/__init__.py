@@ -51,6 +51,7 @@ from hopforge.sim.reproduce import (
     spraying,
     table_cache,
     training,
+    unit_programs,
 )
 from hopforge.sim.reproduce.registry import Comparison, Options, Point, Reproduction, Row, index_by_name
 from hopforge.sim.reproduce.runner import Outcome, run_reproduction, select, wanted_point
@@ -95,6 +96,7 @@ REPRODUCTIONS = index_by_name(
     apps_links.REPRODUCTIONS,
     routing_methods.REPRODUCTIONS,
     training.REPRODUCTIONS,
+    unit_programs.REPRODUCTIONS,
     rule_figures.REPRODUCTIONS,
     job_figures.REPRODUCTIONS,
     job_interference.REPRODUCTIONS,

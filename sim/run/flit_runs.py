@@ -15,6 +15,7 @@ from hopforge.sim.run.model_runs import NetRun, Progress
 from hopforge.sim.run.program_run import ProgramMeasurement, program_rows, run_program, write_program
 from hopforge.sim.run.series_limits import series_cycles
 from hopforge.sim.run.simulation import Simulation
+from hopforge.sim.run.unit_times import UnitTimes, placed_with_units, unit_times
 
 if TYPE_CHECKING:  # both load pandas
     from hopforge.sim.run.sweep import Sweep
@@ -79,15 +80,15 @@ class ProgramRun:
 
     unit = "messages"
 
-    def __init__(self, run: Simulation) -> None:
-        self._run = run
+    def __init__(self, run: Simulation, units: UnitTimes | None = None) -> None:
+        self._run, self._units = run, units
         self._found: ProgramMeasurement
         #: as of `LoadRun`
         self.proof = run.proof
 
     def run(self, progress: Progress) -> None:
         """Run until all ranks have ended."""
-        self._found = run_program(self._run, progress)
+        self._found = run_program(self._run, progress, self._units)
 
     def words(self) -> str:
         """As of `LoadRun`."""
@@ -149,11 +150,11 @@ class FlitRuns:
         """
         if load is not None and config.traffic.source == "program":
             raise UserError("--load is for sources with a load, not for traffic.source: program")
-        run = Simulation(
-            config, config.simulation.load if load is None else load, config.seed if seed is None else seed
-        )
+        drawn = config.seed if seed is None else seed
+        placed = placed_with_units(config, drawn) if config.traffic.source == "program" else None
+        run = Simulation(config, config.simulation.load if load is None else load, drawn, placed=placed)
         if run.placed is not None:
-            return ProgramRun(run)
+            return ProgramRun(run, unit_times(config, run.placed))
         run.lengths()
         return LoadRun(run)
 

@@ -2,14 +2,15 @@
 
 import time
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, fields, replace
+from heapq import heappush
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hopforge.model.network.core.records import FINISHED, STUCK
+from hopforge.model.network.core.records import FINISHED, RANK_BITS, STUCK, UNITS
 from hopforge.model.network.parts.program_arrays import ProgramError, refuse_long_run
 from hopforge.model.output.columns import one_row
 from hopforge.model.output.results import Table, run_metadata, staged, write_metadata, write_tables
@@ -20,6 +21,7 @@ from hopforge.sim.run.network_latency import network_latencies, network_words
 from hopforge.sim.run.reordering import Reordering, reordering, reordering_tables
 from hopforge.sim.run.run_statistics import figure, mean_of, percentile
 from hopforge.sim.run.simulation import Simulation
+from hopforge.sim.run.unit_times import UnitTimes
 from hopforge.sim.traffic.placed import PlacedProgram
 
 if TYPE_CHECKING:
@@ -49,6 +51,8 @@ class ProgramMeasurement:
         Flits per host and cycle.
     reordering : Reordering, optional
         Order of packets, with ``traffic.reorder``.
+    units : UnitTimes, optional
+        Collective units that did collectives of the program.
     """
 
     program: str
@@ -83,15 +87,19 @@ class ProgramMeasurement:
     channel_load_mean: float
     cpu_seconds: float
     reordering: Reordering | None = None
+    units: UnitTimes | None = None
 
     def row(self) -> dict[str, Any]:
         """As a row of a table."""
-        row = asdict(self)
-        del row["reordering"]
-        return row if self.reordering is None else row | self.reordering.columns()
+        row = {each.name: getattr(self, each.name) for each in fields(self)}
+        for part in (row.pop("reordering"), row.pop("units")):
+            row |= {} if part is None else part.columns()
+        return row
 
 
-def run_program(run: Simulation, progress: Callable[[int, int], None] | None = None) -> ProgramMeasurement:
+def run_program(
+    run: Simulation, progress: Callable[[int, int], None] | None = None, units: UnitTimes | None = None
+) -> ProgramMeasurement:
     """Run the program of a simulation whose ``traffic.source`` is ``program`` from its begin to its end.
 
     Parameters
@@ -100,6 +108,8 @@ def run_program(run: Simulation, progress: Callable[[int, int], None] | None = N
         At cycle 0.
     progress : callable, optional
         Called with the messages that have arrived, and all that go through the network.
+    units : UnitTimes, optional
+        Of a program with collectives that units do.
 
     Raises
     ------
@@ -115,6 +125,10 @@ def run_program(run: Simulation, progress: Callable[[int, int], None] | None = N
     started, code = time.process_time(), -1
     while code not in (FINISHED, STUCK):
         code = run.advance(SLICE_CYCLES)
+        if code == UNITS:
+            assert units is not None, "the program has collectives of units"
+            _join(run, units)
+            continue
         if run.agents is not None:
             run.agents.note()
         if progress is not None:
@@ -123,7 +137,29 @@ def run_program(run: Simulation, progress: Callable[[int, int], None] | None = N
     run.check_conservation()
     if code == STUCK:
         raise ProgramError(stuck_text(run))
-    return _measurement(run, placed, local, time.process_time() - started)
+    return replace(_measurement(run, placed, local, time.process_time() - started), units=units)
+
+
+def _join(run: Simulation, units: UnitTimes) -> None:
+    """Let units do the calls that are complete; results come in later cycles than this one."""
+    assert run.placed is not None, "traffic.source is program"
+    state, calls, messages = run.state, units.calls, run.placed.program.messages
+    timers = state["timer"][: int(state["timers"])].tolist()
+    at = int(state["calls_ready"])
+    while at > 0:
+        call = at - messages - calls.parts
+        first, last = calls.first[call : call + 2].tolist()
+        parts = state["message"][messages + first : messages + last]
+        finish = units.finish(call, parts["started"])
+        parts["arrived"] = finish
+        for rank, cycle, began in zip(
+            calls.rank[first:last].tolist(), finish.tolist(), parts["started"].tolist(), strict=True
+        ):
+            if began >= 0:
+                heappush(timers, cycle << RANK_BITS | rank)
+        at = int(state["message"]["next"][at])
+    state["timer"][: len(timers)] = timers
+    state.record["timers"], state.record["calls_ready"] = len(timers), 0
 
 
 def _measurement(run: Simulation, placed: PlacedProgram, local: NDArray[np.bool_], cpu: float) -> ProgramMeasurement:
@@ -242,6 +278,7 @@ def program_rows(found: ProgramMeasurement) -> list[tuple[str, str]]:
         ),
         ("in the network", network_words(found)),
         ("routers visited", figure(found.hops, ".3f")),
+        *([] if found.units is None else found.units.rows()),
         *([] if found.reordering is None else found.reordering.rows()),
         ("accepted", f"{found.accepted:.4g} flits per host and cycle"),
         ("channel load", f"mean {found.channel_load_mean:.3f}, highest {found.channel_load_max:.3f} flits per cycle"),

@@ -13,7 +13,7 @@ from hopforge.model.config.jobs import JobsWorkload
 from hopforge.model.config.limits import simulated_ports_problem
 from hopforge.model.config.workload import ProgramWorkload
 from hopforge.model.network.build import build_net
-from hopforge.model.network.core.records import DEADLOCK, GROW, PROGRAM, SCRIPT
+from hopforge.model.network.core.records import DEADLOCK, DONE, GROW, PROGRAM, SCRIPT
 from hopforge.model.network.core.sources import NEVER
 from hopforge.model.network.core.state import NetState, NetworkError
 from hopforge.model.network.core.user_code import refuse_mistake
@@ -31,7 +31,7 @@ from hopforge.model.routing.short_proof import prove_routing
 from hopforge.model.shared import once
 from hopforge.model.topology import Topology
 from hopforge.model.topology.configured import network_topology
-from hopforge.model.topology.degraded import with_degraded
+from hopforge.model.topology.degraded import CYCLES, with_degraded
 from hopforge.model.topology.failed import failed_hosts, without_failed
 from hopforge.model.topology.limits import MAX_PORTS
 from hopforge.sim.failures.epochs import Epoch, check_algorithm, make_epochs
@@ -51,6 +51,7 @@ from hopforge.sim.run.network_latency import network_latencies, reset_network_la
 from hopforge.sim.run.program_forecast import message_flits, refuse_many_flits
 from hopforge.sim.run.reordering import reordering, reset_reordering
 from hopforge.sim.run.run_statistics import BATCHES, batch_interval, mean_of, mser5, percentile
+from hopforge.sim.run.slow_links import slowings
 from hopforge.sim.run.sources import acknowledges, program_source, replies, source_parameters, spraying, with_skew
 from hopforge.sim.run.starvation import StarvationWatch
 from hopforge.sim.run.traffic_classes import class_traffic
@@ -115,7 +116,8 @@ class Simulation:
             problem = simulated_ports_problem(config.topology, MAX_PORTS)
             if problem is not None:  # before a network of thousands of links per router is built
                 raise NetworkError(str(problem))
-        whole = with_degraded(network_topology(config) if topology is None else topology, config.degraded, config.seed)
+        given = network_topology(config) if topology is None else topology
+        whole = with_degraded(given, config.degraded, config.seed, times=CYCLES)
         if config.traffic.acknowledge is not None:
             whole = with_service_ports(whole)
         self.topology = without_failed(whole, config.failed)
@@ -193,6 +195,8 @@ class Simulation:
                 ("proof", self.topology, routing, config.tables, config.router, traffic, config.lookup, resends, seed),
                 lambda: self._prove(silent, resends=resends),
             )
+        #: changes of the rates of links that are still to come
+        self._slowings = slowings(self.state, self.topology, config)
         #: what fails during the run, None: nothing
         self.reconfiguration = self._reconfiguration(whole, check=check) if config.simulation.failures else None
 
@@ -288,6 +292,16 @@ class Simulation:
         DeadlockError
             Nothing has moved for ``simulation.deadlock_cycles`` with flits in flight.
         """
+        end = int(self.state["cycle"]) + cycles
+        while self._slowings and self._slowings[0].cycle < end:
+            before = self._slowings[0].cycle - int(self.state["cycle"])
+            code = self._advance(before) if before > 0 else DONE
+            if code != DONE:
+                return code
+            self._slowings.pop(0).happen(self.state)
+        return self._advance(end - int(self.state["cycle"]))
+
+    def _advance(self, cycles: int) -> int:
         return self._run_kernel(cycles) if self.reconfiguration is None else self.reconfiguration.advance(cycles)
 
     def _run_kernel(self, cycles: int) -> int:

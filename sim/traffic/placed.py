@@ -31,6 +31,7 @@ from hopforge.model.workload.operations import SEND
 from hopforge.model.workload.program import Program, compile_program, interleave, numbered
 from hopforge.model.workload.slow_ranks import slowed_program
 from hopforge.model.workload.trace import Action, Trace
+from hopforge.model.workload.unit_calls import UnitGroups
 
 CHUNK_PACKETS = 1 << 20
 MAX_PAIRS = 1 << 29
@@ -203,28 +204,33 @@ class PlacedProgram:
         return self.source_host == self.destination_host
 
 
-def place_program(config: ProgramWorkload, topology: Topology, seed: int) -> PlacedProgram:
+def place_program(
+    config: ProgramWorkload, topology: Topology, seed: int, groups: UnitGroups | None = None
+) -> PlacedProgram:
     """Read (or, for a collective, write) the calls of all ranks, place the ranks and match the messages.
+
+    `groups`: of the collective units that do what is ``in_network``; without them that is refused.
 
     Raises
     ------
     WorkloadError, TraceError
         The program does not fit the network, or a file is bad.
     """
-    return once(("program", config, topology, seed), lambda: _placed(config, topology, seed))
+    return once(("program", config, topology, seed, groups), lambda: _placed(config, topology, seed, groups))
 
 
-def _placed(config: ProgramWorkload, topology: Topology, seed: int) -> PlacedProgram:
-    return program_on(config, topology, seed, lambda ranks: map_ranks(config.mapping, ranks, topology, seed))
+def _placed(config: ProgramWorkload, topology: Topology, seed: int, groups: UnitGroups | None) -> PlacedProgram:
+    return program_on(config, topology, seed, lambda ranks: map_ranks(config.mapping, ranks, topology, seed), groups)
 
 
 def program_on(
-    config: ProgramWorkload, topology: Topology, seed: int, find: Callable[[int], Hosts]
+    config: ProgramWorkload, topology: Topology, seed: int, find: Callable[[int], Hosts],
+    groups: UnitGroups | None = None,
 ) -> PlacedProgram:
     """Place a program as `place_program`, its ranks on the hosts that `find` returns for their number."""
     trace = program_trace(config, topology.hosts // topology.host_links, seed)
     host = find(trace.ranks)
-    program = slowed(compile_program(trace, config.collectives), config, seed)
+    program = slowed(compile_program(trace, config.collectives, groups, host), config, seed)
     return PlacedProgram(trace, program, host, link_ends(program, host, topology, config.mapping))
 
 

@@ -52,6 +52,11 @@ def workload_schedule(
     GoalError, WorkloadError, TraceError, AppError
         A bad file, or a program that does not run so.
     """
+    if config.collectives.in_network:
+        raise WorkloadError(
+            f"workload.collectives.{config.collectives.in_network[0]}: in_network is not for graphs "
+            "(GOAL, Chakra, training with model or sizes) nor for what becomes one; name an algorithm of hosts"
+        )
     if isinstance(config, ChakraWorkload):
         return slowed_schedule(once(("chakra", config), lambda: read_chakra(config)), config.computing, seed)
     if isinstance(config, TraceWorkload) and is_goal(config.file):

@@ -20,6 +20,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from hopforge.api.app import app
     from hopforge.api.bounds import bounds
+    from hopforge.api.collectives import collectives
     from hopforge.api.compare import Comparison, compare
     from hopforge.api.configuration import Configuration, load, loads
     from hopforge.api.cosim import CosimResult, cosim
@@ -59,6 +60,7 @@ __all__ = [
     "__version__",
     "app",
     "bounds",
+    "collectives",
     "compare",
     "cosim",
     "generate",
@@ -85,7 +87,7 @@ _PLACES = {
     **dict.fromkeys(["CosimResult", "cosim"], "api.cosim"),
     **dict.fromkeys(["GeneratedFiles", "generate"], "api.generate"),
     **{name: f"api.{name}" for name in ("app", "bounds", "hits", "jobs", "network", "route", "rules", "sweep")},
-    "wavelengths": "api.wavelengths",
+    **{name: f"api.{name}" for name in ("collectives", "wavelengths")},
     "ConfigError": "model.config.load",
     **dict.fromkeys(["DivergedError", "Mistake", "UserError"], "model.errors"),
     "DeadlockError": "model.routing.deadlock",

@@ -1,12 +1,12 @@
 """When a kernel comes back to Python before its last cycle; shared by the kernels of all router models."""
 
 from hopforge.model.kernel.compile import inlined
-from hopforge.model.network.core.records import DEADLOCK, DONE, FINISHED, MISTAKE, SCRIPT, Net
+from hopforge.model.network.core.records import DEADLOCK, DONE, FINISHED, MISTAKE, SCRIPT, UNITS, Net
 
 
 @inlined
 def stop_reason(net: Net, now: int) -> int:
-    """Why to stop after cycle `now`: FINISHED (all listed packets have arrived), DEADLOCK, MISTAKE; DONE: none."""
+    """Why to stop after cycle `now`: FINISHED (all listed packets are there), DEADLOCK, MISTAKE, UNITS; DONE: none."""
     if net.mistake != 0:
         return MISTAKE
     in_flight = net.flits_injected - net.flits_ejected - net.flits_dropped
@@ -15,4 +15,4 @@ def stop_reason(net: Net, now: int) -> int:
             return FINISHED
     elif now - net.last_move > net.deadlock_cycles:
         return DEADLOCK
-    return DONE
+    return DONE if net.calls_ready == 0 else UNITS

@@ -52,7 +52,7 @@ UNDECIDED = -1
 #: look-ahead: where the route in the next router comes from (0: no look-ahead)
 AHEAD_TABLES, AHEAD_ENGINES = 1, 2
 #: why the kernel came back
-DONE, GROW, DEADLOCK, FINISHED, STUCK, MISTAKE = range(6)
+DONE, GROW, DEADLOCK, FINISHED, STUCK, MISTAKE, UNITS = range(7)
 
 #: fields of records that never change during a run
 FIXED = frozenset({
@@ -427,6 +427,7 @@ _COUNTERS = [
     ("departed_count", "i8"),
     ("timers", "i8"),
     ("ranks_running", "i8"),
+    ("calls_ready", "i8"),  # record of a call of collective units that is complete (linked by `next`), 0: none
     ("leaving_count", "i8"),
     ("notes", "i8"),  # feedback that has arrived
     ("flits_added", "i8"),  # beyond the listed packets: of acknowledges that were made

@@ -11,7 +11,7 @@ from hopforge.model.network.core.records import MATCHED, MESSAGE, PROGRAM, RANK,
 from hopforge.model.network.core.state import NetState
 from hopforge.model.network.parts.messages import grow_messages
 from hopforge.model.network.parts.programs import run_ranks
-from hopforge.model.workload.operations import COMPUTE, POST, SLEEP
+from hopforge.model.workload.operations import COMPUTE, JOIN, POST, SLEEP
 from hopforge.model.workload.program import Program
 
 #: of a computation, and of a run: times of ranks are kept with their numbers in 63 bits
@@ -117,7 +117,11 @@ def program_arrays(source: ProgramSource) -> dict[str, NDArray[Any]]:
             f"workload: a message of {largest} bytes is {int(packets.max())} packets of {source.mtu_bytes} bytes; the "
             f"simulator counts {(1 << 31) - 1} ({source.mtu_key}, or app.engine: flow)"
         )
-    message = np.zeros(max(program.messages, 1), MESSAGE)
+    units = program.units
+    parts, calls = (0, 0) if units is None else (units.parts, len(units.calls))
+    # a rank's part of a collective of units: called in `started`, goes on in `arrived`, `next` is its call, `posted`:
+    # the result waits for it; a call: `left` parts that it waits for, `next` the one before in `calls_ready`
+    message = np.zeros(max(program.messages + parts + calls, 1), MESSAGE)
     view = message[: program.messages]
     view["source"], view["target"] = source.source_host, source.destination_host
     view["sender"], view["receiver"] = program.source, program.destination
@@ -133,13 +137,18 @@ def program_arrays(source: ProgramSource) -> dict[str, NDArray[Any]]:
         view["start"][(program.size_bytes >= source.matched_bytes) & has_receive] = MATCHED
     if source.rendezvous_bytes is not None:
         view["start"][(program.size_bytes > source.rendezvous_bytes) & has_receive] = RENDEZVOUS
+    if units is not None:
+        view = message[program.messages : program.messages + parts]
+        view["started"] = view["arrived"] = -1
+        view["next"], view["posted"] = program.messages + parts + units.call, units.sends
+        message["left"][program.messages + parts :] = np.bincount(units.call, units.sends, calls)
     rank = np.zeros(max(ranks, 1), RANK)
     rank["at"][:ranks], rank["last"][:ranks] = program.first[:-1], program.first[1:]
     rank["waits"] = rank["since"] = rank["finished"] = -1
     return {
         "message": message,
         "rank": rank,
-        "program_kind": np.minimum(program.kind, COMPUTE).astype(np.uint8),
+        "program_kind": np.where(program.kind == SLEEP, COMPUTE, program.kind).astype(np.uint8),
         "program_operand": _operands(source),
         "timer": np.arange(max(ranks, 1), dtype=np.int64),  # time 0, ranks in order: a heap
     }
@@ -170,4 +179,5 @@ def _operands(source: ProgramSource) -> NDArray[np.int64]:
         if cycles.max(initial=0) >= MAX_CYCLES:
             raise ProgramError(f"traffic: {cycles.max():.3g} cycles of computing are more than {MAX_CYCLES}")
         operand[chosen] = cycles.astype(np.int64)
+    operand[program.kind == JOIN] += program.messages
     return operand if len(operand) else np.zeros(1, np.int64)

@@ -25,7 +25,7 @@ from hopforge.model.network.core.records import (
     packet_at,
     rank_at,
 )
-from hopforge.model.workload.operations import COMPUTE, POST, RECEIVE, SEND, WAIT_SENT
+from hopforge.model.workload.operations import COMPUTE, JOIN, POST, RECEIVE, SEND, WAIT_SENT
 
 
 @inner
@@ -165,6 +165,25 @@ def message_came(net: Net, m: int, now: int) -> None:
 
 
 @inner
+def join_units(net: Net, rank: int, part: int, now: int) -> bool:
+    """Take part in a collective of units; returns whether its result is there (`program_arrays` lays records out)."""
+    state, message = rank_at(net, rank), message_at(net, part)
+    if message.arrived >= 0 and message.arrived <= now:
+        return True
+    state.since = now
+    if message.arrived >= 0:
+        start_timer(net, message.arrived, rank)
+    message.started = now
+    if message.arrived < 0 and message.posted != 0:
+        call = message_at(net, message.next)
+        call.left -= 1
+        if call.left == 0:
+            call.next = net.calls_ready
+            net.calls_ready = message.next
+    return False
+
+
+@inner
 def run_rank(net: Net, rank: int, now: int) -> None:
     """Execute operations of `rank` until it waits, computes or is at its end."""
     state = rank_at(net, rank)
@@ -180,6 +199,11 @@ def run_rank(net: Net, rank: int, now: int) -> None:
                 state.computed += operand
                 start_timer(net, now + operand, rank)
                 return
+            continue
+        if kind == JOIN:
+            if not join_units(net, rank, operand, now):
+                return
+            state.at += 1
             continue
         message = message_at(net, operand)
         if kind == SEND:
@@ -223,7 +247,7 @@ def step_ranks(net: Net, now: int) -> int:
         run_rank(net, take_timer(net), now)
     if net.messages_queued > 0 or net.packets_created > net.packets_ejected + net.packets_dropped:
         return now
-    if net.acks_alive > 0:
+    if net.acks_alive > 0 or net.calls_ready > 0:
         return now
     if net.timers == 0:
         return -FINISHED if net.ranks_running == 0 else -STUCK

@@ -233,6 +233,52 @@ def test_net_and_app_run_the_same_program(tmp_path: Path) -> None:
         run_app(config(workload, (4, 2), "ofr", more="app: {engine: packet, lookup: miss}\n"))
 
 
+@pytest.mark.parametrize("queues", ["sending", "receiving"])
+def test_schedules_as_linear_programs_with_the_golden_hosts(tmp_path: Path, queues: str) -> None:
+    """A linear rank thinks for a cycle before it sends: schedules hand messages over in the cycle after."""
+    ranks, blocks = 8, []
+    calls = []
+    for r in range(ranks):
+        to, back = [(r + step) % ranks for step in (1, 3, 2)], [(r - step) % ranks for step in (1, 3, 2)]
+        calls.append([
+            "compute 1", f"isend {to[0]} 0 700", f"isend {to[1]} 1 1300", f"recv {back[0]} 0 700", "compute 1",
+            f"isend {to[2]} 2 5000", f"recv {back[1]} 1 1300", f"recv {back[2]} 2 5000",
+        ])  # fmt: skip
+        blocks.append(
+            f"rank {r} {{\na: send 700b to {to[0]} tag 0\nb: send 1300b to {to[1]} tag 1\n"
+            f"c: recv 700b from {back[0]} tag 0\nd: send 5000b to {to[2]} tag 2\nd requires c\n"
+            f"e: recv 1300b from {back[1]} tag 1\nf: recv 5000b from {back[2]} tag 2\n}}\n"
+        )
+    packet = f"{_COARSE}, queues: {queues}"
+    linear = ProgramNetwork(
+        config(f"kind: trace, file: {write(tmp_path, calls)}", (4, 2), packet=packet, traffic=", cycles_per_flop: 1"), 1
+    )
+    golden, messages = golden_of(linear)
+    golden.run(5000)
+    assert golden.hosts.ended
+    (tmp_path / "a.goal").write_text(f"num_ranks {ranks}\n{''.join(blocks)}")
+    app = "app: {engine: packet, injection: queued, loggops: {o: 0, g: 0, O: 0, S: 1000000000}}\n"
+    setup = prepare_app(config(f"kind: trace, file: {tmp_path}/a.goal", (4, 2), packet=packet, more=app))
+    found = run_app(setup.config, setup=setup)
+    assert found.found.messages == len(messages) == 3 * ranks
+    size, placed, network = linear.placed.program.size_bytes, linear.placed, setup.packets
+    plain = {
+        (int(a), int(b), int(bytes_)): (one.started, one.arrived)
+        for a, b, bytes_, one in zip(placed.source_host, placed.destination_host, size, messages, strict=True)
+    }
+    program = network.placed
+    ours = {
+        (int(a), int(b), int(bytes_)): times
+        for a, b, bytes_, times in zip(
+            program.source_host, program.destination_host, program.program.size_bytes,
+            network.messages[["started", "arrived"]].tolist(), strict=True,
+        )
+    }  # fmt: skip
+    assert ours == plain and len(plain) == 3 * ranks
+    latest = [max(times[1] for ends, times in plain.items() if ends[1] == r) for r in range(ranks)]
+    assert (found.ranks["finish_s"] * 1e7).tolist() == pytest.approx(latest)
+
+
 def test_what_cannot_run_is_refused_by_name(tmp_path: Path) -> None:
     path = write(tmp_path, [["recv 1 0 5", "send 1 0 5"], ["recv 0 0 5", "send 0 0 5"]])
     checked = config(f"kind: trace, file: {path}", (2,))
@@ -248,10 +294,6 @@ def test_what_cannot_run_is_refused_by_name(tmp_path: Path) -> None:
     run = ProgramNetwork(config(f"kind: trace, file: {endless}", (2,), traffic=", cycles_per_flop: 1"), 1)
     with pytest.raises(ProgramError, match=r"^workload: the program takes more than the 4398046511104 cycles that are"):
         run_packet_program(run)
-    goal = tmp_path / "a.goal"
-    goal.write_text("num_ranks 1\nrank 0 {\nl1: calc 5\n}\n")
-    with pytest.raises(ApplicationError, match=r"^router.model: must be input_queued or .* with a schedule of GOAL"):
-        prepare_app(config(f"kind: trace, file: {goal}", (2,), traffic="", more="app: {engine: packet}\n"))
 
 
 def test_keys_that_a_program_on_packet_routers_does_not_read_are_told() -> None:

@@ -8,6 +8,7 @@ import pytest
 
 from hopforge.sim.reproduce import REPRODUCTIONS, Options
 from hopforge.sim.reproduce.network_collectives import network_config, unit_config
+from hopforge.sim.reproduce.unit_programs import program_config
 
 KEPT = Path(__file__).parents[3] / "docs" / "results" / "data" / "collectives.cycles.csv"
 POINTS = REPRODUCTIONS["collectives.cycles"].points(Options())
@@ -44,3 +45,20 @@ def test_configurations_are_read() -> None:
         assert network_config(str(point["network"])).collective_plane.words == (1, 16, 256)
     for point in REPRODUCTIONS["collectives.area"].points(Options()):
         assert unit_config(str(point["unit"])).router.flit_buffers == "flip_flops"
+
+
+def test_programs_by_units_stand_beside_those_by_hosts() -> None:
+    row = {"network": "n", "program": "p", "engine": "flow"}
+    data = pd.DataFrame([
+        row | {"by": "units", "makespan_us": 30.0, "messages": 5, "unit_collectives": 4},
+        row | {"by": "hosts", "makespan_us": 40.0, "messages": 9, "unit_collectives": 0},
+    ])  # fmt: skip
+    (found,) = REPRODUCTIONS["collectives.programs"].compare(data, Options())
+    assert (found.paper, found.ours, found.deviation_percent) == (40, 30, -25)
+    assert found.assumption == "4 collectives by units; 9 messages become 5"
+    for point in REPRODUCTIONS["collectives.programs"].points(Options()):
+        units, hosts = (
+            program_config(str(point["network"]), str(point["program"]), "flow", units=units) for units in (True, False)
+        )
+        assert units.workload.collectives.in_network == ("barrier", "bcast", "allreduce")
+        assert hosts.workload.collectives.in_network == ()

@@ -1,0 +1,49 @@
+"""Schedules on packet routers: rules of ranks by hand (messages against golden hosts: sim/packet)."""
+
+from pathlib import Path
+
+import pytest
+
+from hopforge.model.config import Config, parse_config
+from hopforge.model.errors import UserError
+from hopforge.sim.programs.app_result import AppRun
+from hopforge.sim.programs.application import run_app
+
+#: a cycle of 100 ns, 512 bytes in two of them
+NETWORK = (
+    "name: x\ntopology: {kind: torus, radices: [4, 2]}\nrouter: {model: packet}\nrouting: {algorithm: %s}\n"
+    "packet: {link_gbps: 20.48, link_ns: 200, host_gbps: 40.96, host_ns: 100%s}\n"
+)
+
+
+def goal(folder: Path, ranks: list[str], network: str, loggops: str = "o: 0, S: 1000000000") -> Config:
+    blocks = "".join(f"rank {n} {{\n{lines}\n}}\n" for n, lines in enumerate(ranks))
+    (folder / "a.goal").write_text(f"num_ranks {len(ranks)}\n{blocks}")
+    return parse_config(
+        f"{network}workload: {{kind: trace, file: {folder}/a.goal}}\n"
+        f"app: {{engine: packet, loggops: {{g: 0, O: 0, {loggops}}}}}\n"
+    )
+
+
+def test_rules_of_the_ranks(tmp_path: Path) -> None:
+    """Units are ns: a computation of 1030 ns, o of 70 ns; handed over in cycle 11, the last of 10.3 + 0.7."""
+    text = NETWORK % ("ofr", "")
+    ping = ["a: calc 930\nb: send 400b to 1\nb requires a", "recv 400b from 0"]
+    quick = run_app(goal(tmp_path, ["send 400b to 1", "recv 400b from 0"], text, "o: 0, S: 1000"))
+    latency = quick.found.message_latency_s * 1e7
+    assert latency == pytest.approx(round(latency)) and quick.found.makespan_s * 1e7 == pytest.approx(1 + latency)
+    late = run_app(goal(tmp_path, ping, text, "o: 70, S: 1000"))
+    assert (late.ranks["finish_s"] * 1e7).tolist() == pytest.approx([10, 11 + latency + 0.7])
+    assert late.activity is not None and late.found.computing_share > 0
+    with pytest.raises(UserError, match=r"1 message is never received: rank 0 send 400b to 1 tag 0"):
+        run_app(goal(tmp_path, ["send 400b to 1", "calc 1"], text))
+
+
+def test_training_runs_on_packet_routers() -> None:
+    text = NETWORK % ("por", "")
+    found = run_app(parse_config(
+        f"{text}workload: {{kind: training, sizes: {{layers: 2, width: 64, heads: 4, "
+        "feed_forward: 128, vocabulary: 256, sequence: 32}, "
+        "parallel: {data: 4, tensor: 2}, microbatches: 1}\napp: {engine: packet, host_gflops: 10}\n"
+    ))  # fmt: skip
+    assert isinstance(found, AppRun) and found.found.messages > 0 and found.activity is not None
