@@ -70,7 +70,7 @@ _STEPS = {
     ),
     "moe": _Step(
         "Mixtral 8×7B on 256 ranks", "model: mixtral_8x7b, parallel: {data: 32, pipeline: 8, expert: 8},"
-        " gradients: {zero: 1}, skew: 0.3", 16, (8, 8),
+        " gradients: {zero: 1}, skew: 0.3", 16, (8, 1),
         _networks("p: 4, a: 8, h: 4, g: 9", "k: 16, n: 2", "[8, 8, 4]", "sizes: [8, 8], hosts_per_router: 4"), 4096,
     ),
 }  # fmt: skip
@@ -176,8 +176,8 @@ def _reproduction(name: str) -> Reproduction:
             "400 Gbit/s a link, 400 Tflop/s a rank, app.loggops.machine: ai",
             "exposed: a message from or to the rank is under way and it does not compute; neither: it waits",
             "no time for messages: the bubble of the pipeline and waiting for busier experts are in it",
-            f"engine packet: {step.part[0]} layers and {step.part[1]} microbatches (--full: all), bytes and operations"
-            f" divided by {step.shrink}, latencies and o as they are, 4 VCs",
+            f"engine packet: {step.part[0]} layers and {step.part[1]} microbatch{'es' * (step.part[1] > 1)}"
+            f" (--full: all), bytes and operations divided by {step.shrink}, latencies and o as they are, 4 VCs",
         ),
         reference="no time for messages, or flow",
         parallel=True,
