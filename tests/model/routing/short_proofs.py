@@ -1,6 +1,6 @@
 """Small regular networks with safe and unsafe routing, on which the short proof is compared with the full one."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from itertools import product
 from typing import Any, NamedTuple
@@ -139,6 +139,19 @@ def grid_cases() -> Iterator[Case]:
                 for way in ways:
                     label = f"{topology.name}: {name} {way}"
                     yield Case(label, topology, prepare, RouterParameters(vcs=vcs, **way))
+
+
+PLANES = ((8, 7), (7, 9), (9, 2), (3, 10), (8, 8), (12, 1))
+
+
+def plane_cases(planes: Sequence[tuple[int, int]] = PLANES) -> Iterator[Case]:
+    """Grids of two dimensions, of which narrow ones are explored; escapes have no short proof there."""
+    for kind, radices in product(("torus", "mesh"), planes):
+        topology = grid_of(kind, radices, 2 if radices == (9, 2) else 1)
+        for plans in (_dor_plans, _valiant_plans):
+            for name, prepare, vcs in plans(kind):
+                if plans is _dor_plans or topology.routers <= 30:
+                    yield Case(f"{topology.name}: {name}", topology, prepare, RouterParameters(vcs=vcs))
 
 
 # --- dragonflies
