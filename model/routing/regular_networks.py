@@ -16,7 +16,15 @@ from numpy.typing import NDArray
 
 from hopforge.model.config.limits import fitting_address
 from hopforge.model.config.lookup import AddressConfig
-from hopforge.model.config.topology import DragonflyConfig, FatTreeConfig, MeshConfig, TopologyConfig, TorusConfig
+from hopforge.model.config.topology import (
+    DragonflyConfig,
+    FatTreeConfig,
+    FullyConnectedConfig,
+    HyperXConfig,
+    MeshConfig,
+    TopologyConfig,
+    TorusConfig,
+)
 from hopforge.model.network.core.state import NetState
 from hopforge.model.routing.plan import RoutingPlan
 from hopforge.model.routing.plane_kinds import ANY_COORDINATE, narrow_sizes, widen_turns
@@ -263,10 +271,55 @@ def _tree(topology: Topology, plan: RoutingPlan, state: NetState, build: Build |
     return Representatives(channels, 2 * (n + 1) * vcs, [Part(topology, plan, state, [0], [channels])], words)
 
 
+# --- HyperX and fully connected networks: (dimension, VC)
+
+
+#: routers of a line that show what longer lines do: where a packet was, is, goes next and has its goal
+_LINE = 4
+
+
+def _hyperx_config(topology: Topology) -> HyperXConfig | FullyConnectedConfig:
+    given: dict[str, Any] = dict(topology.params)
+    if topology.kind == "hyperx":
+        return HyperXConfig(kind="hyperx", **given)
+    return FullyConnectedConfig(kind="fully_connected", **given)
+
+
+def _hyperx_sizes(topology: Topology) -> tuple[int, ...]:
+    return tuple(int(size) for size in topology.params.get("sizes", (topology.routers,)))
+
+
+def _hyperx_kinds(topology: Topology, vcs: int) -> NDArray[np.int64]:
+    sizes, first = _hyperx_sizes(topology), int(topology.params["hosts_per_router"])
+    kinds = np.full((topology.routers, topology.max_ports), -1, np.int64)
+    kinds[:, first:] = np.repeat(np.arange(len(sizes)), [size - 1 for size in sizes]) * vcs
+    return _channel_kinds(kinds, 1, vcs)
+
+
+def _hyperx(topology: Topology, plan: RoutingPlan, state: NetState, build: Build | None) -> Representatives:
+    """Lines of four routers, destination host 0: coordinates of a dimension can be exchanged."""
+    assert plan.regular is not None
+    if plan.regular.smaller is None or build is None:
+        raise IrregularError("a smaller network cannot be made for it")
+    if plan.obligation == "escape":
+        raise IrregularError("it has an escape")
+    vcs, sizes = int(state["vcs"]), _hyperx_sizes(topology)
+    short = tuple(min(size, _LINE) for size in sizes)
+    config = _hyperx_config(topology)
+    small = _built(config.model_copy(update={"sizes": short} if topology.kind == "hyperx" else {"routers": short[0]}))
+    assert small is not None, "a part of a network with addresses has some"
+    smaller = plan.regular.smaller(small)
+    part = Part(small, smaller, build(small, smaller), [0], [_hyperx_kinds(small, vcs)])
+    words = f"the {small.name} is explored, all packets of which go to host 0"
+    return Representatives(_hyperx_kinds(topology, vcs), len(sizes) * vcs, [part], words)
+
+
 #: kind of network → its section, as built, and what stands for it
 _KINDS: dict[str, tuple[Callable[[Topology], TopologyConfig], Callable[..., Representatives]]] = {
     "mesh": (_grid_config, _grid),
     "torus": (_grid_config, _grid),
     "dragonfly": (_dragonfly_config, _dragonfly),
     "fat_tree": (_tree_config, _tree),
+    "hyperx": (_hyperx_config, _hyperx),
+    "fully_connected": (_hyperx_config, _hyperx),
 }
