@@ -339,9 +339,9 @@ _WITH_LIMIT = ("loren", "cowen", "thorup_zwick")
 class TablesConfig(Section):
     """Which table every switch gets, and which virtual layers keep its packets from deadlock."""
 
-    scheme: Literal["shortest", "up_down", "loren", "cowen", "thorup_zwick", "file"] = "shortest"
-    """Shortest paths; up*/down*; LOREN (needs a square floor plan); landmarks of Cowen or of Thorup and Zwick; or a
-    `file`."""
+    scheme: Literal["shortest", "up_down", "nue", "loren", "cowen", "thorup_zwick", "file"] = "shortest"
+    """Shortest paths; up*/down*; Nue (finds layers, too); LOREN (needs a square floor plan); landmarks of Cowen or of
+    Thorup and Zwick; or a `file`."""
     t_max: Annotated[int, Field(ge=1)] | None = None
     """`loren`, `cowen`, `thorup_zwick`: most entries of a table (default: the fewest that are possible)."""
     ties: Literal["lowest", "random", "balanced"] = "lowest"
@@ -352,15 +352,15 @@ class TablesConfig(Section):
     root: Literal["centre", "highest_degree"] | Annotated[int, Field(ge=0)] = "centre"
     """`scheme: up_down`, `layers: escape`: root of the tree: a router, or the one whose farthest router is nearest, or
     the one with most neighbours."""
-    layers: Literal["acro", "lash", "lash_tor", "dfsssp", "hop_indexed", "single", "escape", "file"] = "acro"
-    """How paths are put into virtual layers: `single` is one for all, `escape` leaves paths alone and adds up*/down* in
-    the lowest layer as a way out, `file` reads `layers_file`."""
+    layers: Literal["acro", "lash", "lash_tor", "dfsssp", "nue", "hop_indexed", "single", "escape", "file"] = "acro"
+    """How paths are put into virtual layers: `nue` as `scheme: nue` found them, `single` is one for all, `escape`
+    leaves paths alone and adds up*/down* in the lowest layer as a way out, `file` reads `layers_file`."""
     layers_file: ConfigPath | None = None
     """`layers: file`: a line `source,destination,layer` for every pair, or with a layer for each hop (CSV); relative to
     this configuration file."""
     max_layers: Annotated[int, Field(ge=1, le=64)] | None = None
-    """`dfsssp`: layers that there are: more are refused, and paths are spread over those that would be empty (default:
-    as many as are needed)."""
+    """Layers that there are. `dfsssp`: more are refused, and paths are spread over those that would be empty (default:
+    as many as are needed). `nue`: any number will do (default: 1)."""
     lmc: Annotated[int, Field(ge=0, le=7)] = 0
     """2^lmc LIDs for each host in `lft.txt` of `hopforge route`."""
     cache_key: Literal["destination", "entry"] = "destination"
@@ -383,8 +383,12 @@ class TablesConfig(Section):
             yield Problem("layers_file", "missing; layers=file needs it")
         if self.layers != "file" and self.layers_file is not None:
             yield Problem("layers_file", f"is for layers=file only, not layers={self.layers}")
-        if self.max_layers is not None and self.layers != "dfsssp":
-            yield Problem("max_layers", f"is for layers=dfsssp only, not layers={self.layers}")
+        if self.scheme == "nue" and self.layers != "nue":
+            yield Problem("layers", f"must be nue with scheme=nue, whose paths need its layers, not {self.layers}")
+        if self.layers == "nue" and self.scheme != "nue":
+            yield Problem("layers", f"nue is for scheme=nue only, which finds both together, not scheme={self.scheme}")
+        if self.max_layers is not None and self.scheme != "nue" and self.layers not in ("dfsssp", "nue"):
+            yield Problem("max_layers", f"is for layers=dfsssp and nue only, not layers={self.layers}")
         if self.root != "centre" and self.scheme != "up_down" and self.layers != "escape":
             yield Problem("root", "is for scheme=up_down and layers=escape only")
         if self.t_max is not None and self.scheme not in _WITH_LIMIT:

@@ -5,7 +5,8 @@ from numpy.typing import NDArray
 
 from hopforge.model.errors import UserError
 from hopforge.model.irregular.channels import ChannelList
-from hopforge.model.kernel.compile import kernel
+from hopforge.model.kernel.compile import inner, kernel
+from hopforge.model.kernel.heap import pop_entry, push_entry
 
 __all__ = [
     "FREE", "MAX_LAYERS", "REFUSED", "USED", "add_dependency", "more_layers", "new_layers", "opposite_channels",
@@ -55,7 +56,16 @@ def too_many_layers(method: str) -> UserError:
     return UserError(f"tables.layers: {method} needs more than {MAX_LAYERS} layers for this table")
 
 
-@kernel
+@inner
+def _sort_by_place(chosen, count, place, heap):  # type: ignore[no-untyped-def]
+    channels = len(place)
+    for q in range(count):
+        push_entry(heap, q, place[chosen[q]] * channels + chosen[q])
+    for q in range(count):
+        chosen[q] = pop_entry(heap, count - q) % channels
+
+
+@inner
 def add_dependency(a, b, used, place, source, target, first, opposite, mark, scratch):  # type: ignore[no-untyped-def]
     """Add the dependency of channel `a` on channel `b`; False, and nothing is changed, if that closed a cycle.
 
@@ -69,7 +79,7 @@ def add_dependency(a, b, used, place, source, target, first, opposite, mark, scr
         As in `ChannelList`.
     opposite : ndarray, int32[channel]
         As `opposite_channels` gives it.
-    mark, scratch : ndarray, bool[channel], int32[3, channel]
+    mark, scratch : ndarray, bool[channel], int64[3, channel]
         Working space; `mark` is False before and after.
     """
     port = b - first[target[a]]
@@ -122,17 +132,20 @@ def add_dependency(a, b, used, place, source, target, first, opposite, mark, scr
                     waiting += 1
         for q in range(ups):
             mark[up[q]] = False
-        ordered = np.empty(ups + downs, np.int32)
-        behind = np.empty(downs, np.int32)
-        before = np.empty(ups, np.int32)
-        for q in range(ups):
-            before[q] = place[up[q]]
+        # the places of both go to what leads to a first, and then to what follows b, each in the order that it had
+        _sort_by_place(up, ups, place, stack)
+        _sort_by_place(down, downs, place, stack)
+        p, q = 0, 0
+        while p < ups or q < downs:
+            if q == downs or (p < ups and place[up[p]] < place[down[q]]):
+                stack[p + q] = place[up[p]]
+                p += 1
+            else:
+                stack[p + q] = place[down[q]]
+                q += 1
+        for p in range(ups):
+            place[up[p]] = stack[p]
         for q in range(downs):
-            behind[q] = place[down[q]]
-        ordered[:ups] = up[:ups][np.argsort(before)]
-        ordered[ups:] = down[:downs][np.argsort(behind)]
-        places = np.sort(np.concatenate((before, behind)))
-        for q in range(ups + downs):
-            place[ordered[q]] = places[q]
+            place[down[q]] = stack[ups + q]
     used[a, port] = USED
     return True

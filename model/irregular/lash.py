@@ -30,7 +30,7 @@ def _lash(order, next_channel, source, target, first, opposite, layer_of, most):
     degree = np.max(first[1:] - first[:-1])
     used, place = new_layers(1, channels, degree)
     mark = np.zeros(channels, np.bool_)
-    scratch = np.empty((3, channels), np.int32)
+    scratch = np.empty((3, channels), np.int64)
     path = np.empty(nodes, np.int32)
     new = np.empty(nodes, np.int32)
     layers = 0
@@ -79,7 +79,7 @@ def _lash_tor(next_channel, source, target, first, opposite, layer_of, path_firs
     degree = np.max(first[1:] - first[:-1])
     used, place = new_layers(1, channels, degree)
     mark = np.zeros(channels, np.bool_)
-    scratch = np.empty((3, channels), np.int32)
+    scratch = np.empty((3, channels), np.int64)
     layers = 1
     for s in range(nodes):
         for d in range(nodes):

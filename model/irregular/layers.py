@@ -1,6 +1,6 @@
 """Virtual layers of the paths of a next-hop table, by several methods, and the check that they cannot deadlock."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
@@ -11,9 +11,10 @@ from hopforge.model.irregular.acro import AcroLayers, acro_layers
 from hopforge.model.irregular.channels import ChannelList, WorkingSwitches, whole_number
 from hopforge.model.irregular.dfsssp import dfsssp_layers
 from hopforge.model.irregular.lash import lash_layers, lash_tor_layers, path_starts
+from hopforge.model.irregular.nue import NueTables
 from hopforge.model.kernel.compile import kernel
 
-__all__ = ["LAYERS", "LayerError", "Layers", "assign_layers", "check_layers", "escape_layers"]
+__all__ = ["LAYERS", "LayerError", "Layers", "assign_layers", "check_layers", "escape_layers", "nue_layers"]
 
 
 class LayerError(UserError):
@@ -43,6 +44,8 @@ class Layers:
     escape : ndarray, int32[router, destination], optional
         Next channels of a second table whose paths are in layer 0. A packet waits for it as well as for its own next
         channel, in each hop; once in layer 0 it stays there. The paths of `layer` then need not be free of cycles.
+    note : str
+        What else is to be said of them, for people.
     """
 
     method: str
@@ -51,6 +54,7 @@ class Layers:
     starts: NDArray[np.int64]
     orders: AcroLayers | None = None
     escape: NDArray[np.int32] | None = None
+    note: str = ""
 
     def of_path(self, source: int, destination: int) -> list[int]:
         """Layers of the hops of one path."""
@@ -194,6 +198,32 @@ def escape_layers(next_channel: NDArray[np.int32], escape: NDArray[np.int32], ch
     check_layers(_one_layer(escape, channels), escape, channels)
     starts = path_starts(next_channel, channels)
     return Layers("escape", 2, np.ones(starts[-1], np.int16), starts, escape=escape)
+
+
+def nue_layers(
+    found: NueTables, next_channel: NDArray[np.int32], channels: ChannelList, working: WorkingSwitches | None = None
+) -> Layers:
+    """Layers of Nue's paths, a layer for each destination, checked (`check_layers`).
+
+    Parameters
+    ----------
+    found : NueTables
+        Next hops and layers.
+    next_channel : ndarray, int32[node, destination]
+        The next hops as a checked table.
+    channels : ChannelList
+        Channels of the network.
+    working : WorkingSwitches, optional
+        What nodes are called in errors.
+    """
+    nodes = len(found.layer)
+    layer_of = np.broadcast_to(found.layer, (nodes, nodes))
+    layers = _per_pair("nue", layer_of, len(found.roots), next_channel, channels)
+    helped = int((found.escapes > 0).sum())
+    note = f"the spanning trees had to help on the way to {helped} of {nodes} routers"
+    layers = replace(layers, note=note)
+    check_layers(layers, next_channel, channels, working)
+    return layers
 
 
 @kernel

@@ -16,8 +16,8 @@ from hopforge.model.topology.parallel_links import parallel_ports
 __all__ = ["LAYER_RULES", "SwitchTables", "channel_orders", "layers_by_destination", "lower_ports", "switch_tables"]
 
 LAYER_RULES = {
-    "acro": "order", "lash": "start", "dfsssp": "start", "single": "start", "hop_indexed": "hop", "lash_tor": "path",
-    "file": "path", "escape": "escape",
+    "acro": "order", "lash": "start", "dfsssp": "start", "nue": "start", "single": "start", "hop_indexed": "hop",
+    "lash_tor": "path", "file": "path", "escape": "escape",
 }  # fmt: skip
 """How a switch finds the layer of a packet, by method of section `tables`.
 

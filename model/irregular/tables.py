@@ -21,9 +21,10 @@ from hopforge.model.irregular.channels import (
 from hopforge.model.irregular.files import read_layers, read_next_hops
 from hopforge.model.irregular.landmarks import LandmarkTables, fitting
 from hopforge.model.irregular.lash import path_starts
-from hopforge.model.irregular.layers import LayerError, Layers, assign_layers, check_layers, escape_layers
+from hopforge.model.irregular.layers import LayerError, Layers, assign_layers, check_layers, escape_layers, nue_layers
 from hopforge.model.irregular.loren import FloorPlan, LorenTables, loren_next_hops, loren_tables
 from hopforge.model.irregular.neighbours import distances, neighbours_of
+from hopforge.model.irregular.nue import nue_tables
 from hopforge.model.irregular.shortest import shortest_next_hops
 from hopforge.model.irregular.up_down import root_node, up_down_next_hops
 from hopforge.model.topology import Topology
@@ -82,7 +83,8 @@ class RoutingTables:
         """What was found out about the layers, for people."""
         layers = self.layers
         found = "no cycle" if layers.escape is None else "no cycle in layer 0, the escape"
-        return f"{layers.count} ({layers.method}), checked: {found}"
+        note = f"; {layers.note}" if layers.note else ""
+        return f"{layers.count} ({layers.method}), checked: {found}{note}"
 
 
 def next_ports(topology: Topology, channels: ChannelList, next_channel: NDArray[np.int32]) -> NDArray[np.int32]:
@@ -214,12 +216,20 @@ def build_tables(
     elif section.scheme == "shortest":
         next_hop = shortest_next_hops(neighbours, section.ties, generator)
     channels = channel_list(neighbours)
+    nue = None
+    if section.scheme == "nue":
+        nue = nue_tables(near, channels, section.max_layers or 1)
+        next_hop = nue.next_hop
     if section.file is not None:
         next_hop, next_channel = _next_hops_of_file(section.file, channels, working)
     else:
         next_channel = check_next_hops(next_hop, channels)
     hops = hop_counts(next_channel, channels)
     step("virtual layers")
+    if nue is None:
+        layers = _layers(section, next_channel, neighbours, channels, working)
+    else:
+        layers = nue_layers(nue, next_channel, channels, working)
     return RoutingTables(
         topology,
         neighbours,
@@ -230,6 +240,6 @@ def build_tables(
         near,
         entries,
         entry_bits,
-        _layers(section, next_channel, neighbours, channels, working),
+        layers,
         details,
     )

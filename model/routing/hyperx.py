@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from hopforge.model.network.core.candidates import candidate
-from hopforge.model.routing.plan import RoutingPlan, all_vcs, relation
+from hopforge.model.routing.plan import RoutingPlan, all_vcs, regular, relation
 from hopforge.model.topology import Topology
 
 # table: 0 dimensions, 1 host ports, 2 all VCs, 3 … sizes
@@ -35,4 +35,5 @@ def dimension_order(topology: Topology, vcs: int) -> RoutingPlan:
     """Prepare dimension order on a HyperX or a fully connected network; any number of VCs will do."""
     sizes = topology.params.get("sizes", (topology.routers,))
     header = [len(sizes), int(topology.params["hosts_per_router"]), all_vcs(vcs)]
-    return RoutingPlan(relation(_dor_hyperx), np.array([*header, *sizes], np.int32))
+    plan = RoutingPlan(relation(_dor_hyperx), np.array([*header, *sizes], np.int32))
+    return regular(plan, lambda smaller: dimension_order(smaller, vcs))

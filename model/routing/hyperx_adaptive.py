@@ -20,6 +20,7 @@ from hopforge.model.routing.plan import (
     all_vcs,
     need_kind,
     register,
+    regular,
     relation,
     vc_range,
 )
@@ -157,12 +158,13 @@ def _plan(topology: Topology, vcs: int, options: dict[str, Any], name: str, whic
     dimension = [_NO_DIMENSION] * hosts + [i for i, size in enumerate(sizes) for _ in range(size - 1)]
     starts = np.cumsum([_FIRST, n, len(dimension), count])
     table = [n, hosts, all_vcs(vcs), count, which, *starts.tolist(), *sizes, *dimension, *masks, *of_vc]
-    return RoutingPlan(
+    plan = RoutingPlan(
         relation(_weighted), np.array(table, np.int32), max_candidates=sum(sizes) - n,
         phases=1 << n if which == _DAL else 1, random=True, every=relation(_every), one_per_router=True,
         memory=np.array([float(options.get("bias", 0.0))]),
         words=f"{count} of {vcs} virtual channels needed: {_WORDS[which].format(n, count - n)}",
     )  # fmt: skip
+    return regular(plan, lambda smaller: _plan(smaller, vcs, options, name, which))
 
 
 def _preparer(name: str, which: int) -> Callable[..., RoutingPlan]:

@@ -16,11 +16,22 @@ from numpy.typing import NDArray
 
 from hopforge.model.config.limits import fitting_address
 from hopforge.model.config.lookup import AddressConfig
-from hopforge.model.config.topology import DragonflyConfig, FatTreeConfig, MeshConfig, TopologyConfig, TorusConfig
+from hopforge.model.config.topology import (
+    DragonflyConfig,
+    FatTreeConfig,
+    FullyConnectedConfig,
+    HyperXConfig,
+    MeshConfig,
+    TopologyConfig,
+    TorusConfig,
+)
 from hopforge.model.network.core.state import NetState
 from hopforge.model.routing.plan import RoutingPlan
+from hopforge.model.routing.plane_kinds import ANY_COORDINATE, narrow_sizes, widen_turns
 from hopforge.model.topology import TOPOLOGIES, Topology
 
+#: most ways over a router between that narrow grids are explored for
+_MOST_WAYS_OVER = 24_000_000
 #: makes the state of a network with a routing, at cycle 0
 Build = Callable[[Topology, RoutingPlan], NetState]
 
@@ -63,12 +74,19 @@ class Representatives:
         What is explored.
     words : str
         For people.
+    inside : bool
+        The parts stand in the whole network as they are, so that what deadlocks in them deadlocks in it.
+    widen : callable, optional
+        Makes of the dependencies of the parts, int64[pair] (kind · count + kind), all that the whole may have; None:
+        too many.
     """
 
     kinds: NDArray[np.int64]
     count: int
     parts: list[Part]
     words: str
+    inside: bool = True
+    widen: Callable[[NDArray[np.int64]], NDArray[np.int64] | None] | None = None
 
 
 def represent(topology: Topology, plan: RoutingPlan, state: NetState, build: Build | None) -> Representatives:
@@ -126,14 +144,21 @@ def _grid_config(topology: Topology) -> MeshConfig | TorusConfig:
     return MeshConfig(kind="mesh", **given) if topology.kind == "mesh" else TorusConfig(kind="torus", **given)
 
 
-def _grid_kinds(topology: Topology, vcs: int, dimensions: tuple[int, ...], most: int) -> NDArray[np.int64]:
-    """Kinds of a grid whose dimensions have these numbers in the whole; `most`: the largest radix of that."""
+def _grid_kinds(
+    topology: Topology, vcs: int, dimensions: tuple[int, ...], most: int, narrow: int | None = None
+) -> NDArray[np.int64]:
+    """Kinds of a grid whose dimensions have these numbers in the whole; `most`: the largest radix of that.
+
+    Of the dimension `narrow`, which is shorter than that of the whole, all coordinates are one.
+    """
     radices, first = topology.params["radices"], int(topology.params["hosts_per_router"])
     kinds = np.full((topology.routers, topology.max_ports), -1, np.int64)
     rest = np.arange(topology.routers)
     for own, (dimension, radix) in enumerate(zip(dimensions, radices, strict=True)):
         for direction in (0, 1):
-            kinds[:, first + 2 * own + direction] = (2 * dimension + direction) * vcs * most + rest % radix
+            kinds[:, first + 2 * own + direction] = (2 * dimension + direction) * vcs * most + (
+                rest % radix if dimension != narrow else most + ANY_COORDINATE
+            )
         rest = rest // radix
     return _channel_kinds(kinds, most, vcs)
 
@@ -142,10 +167,12 @@ def _grid(topology: Topology, plan: RoutingPlan, state: NetState, build: Build |
     """Every two dimensions as a grid of their own: a dependency is between channels of at most two."""
     radices = tuple(int(k) for k in topology.params["radices"])
     assert plan.regular is not None
-    if len(radices) < 3:
-        raise IrregularError("it needs three dimensions")
     if plan.regular.smaller is None or build is None:
         raise IrregularError("grids of two dimensions cannot be made for it")
+    if len(radices) == 2:
+        return _plane(topology, plan, state, build)
+    if len(radices) < 2:
+        raise IrregularError("it needs two dimensions")
     vcs, most = int(state["vcs"]), max(radices)
     places: dict[tuple[int, int], list[tuple[int, int]]] = {}
     for one, other in combinations(range(len(radices)), 2):
@@ -168,6 +195,36 @@ def _grid(topology: Topology, plan: RoutingPlan, state: NetState, build: Build |
     names = ", ".join(f"{one}x{other}" for one, other in places)
     words = f"every two of its {len(radices)} dimensions are explored as a {topology.kind} of their own ({names})"
     return Representatives(kinds, 2 * len(radices) * vcs * most, parts, words)
+
+
+def _plane(topology: Topology, plan: RoutingPlan, state: NetState, build: Build) -> Representatives:
+    """Two narrow grids, each with one dimension of the whole and a short other one (`model.routing.plane_kinds`)."""
+    if plan.obligation == "escape":
+        raise IrregularError("it needs three dimensions where there is an escape")
+    assert plan.regular is not None
+    assert plan.regular.smaller is not None
+    radices = tuple(int(k) for k in topology.params["radices"])
+    vcs, most = int(state["vcs"]), max(radices) + 1
+    parts, sizes = [], narrow_sizes((radices[0], radices[1]))
+    if plan.uses_via and max(one * other for _, (one, other) in sizes) ** 3 > _MOST_WAYS_OVER:
+        raise IrregularError("a dimension is too long for all ways over a router between")
+    for narrow, size in sizes:
+        grid = _built(_grid_config(topology).model_copy(update={"radices": size}))
+        assert grid is not None, "a part of a network with addresses has some"
+        smaller = plan.regular.smaller(grid)
+        destinations = np.unique(grid.host_router, return_index=True)[1].tolist()
+        kinds = _grid_kinds(grid, vcs, (0, 1), most, narrow)
+        parts.append(Part(grid, smaller, build(grid, smaller), destinations, [kinds]))
+    names = " and ".join("x".join(map(str, size)) for _, size in sizes)
+    words = (
+        f"a {topology.kind} of {names} is explored, each with one dimension of the whole; from one dimension to the "
+        "other every coordinate is taken to follow every other one"
+    )
+    count = 4 * vcs * most
+    return Representatives(
+        _grid_kinds(topology, vcs, (0, 1), most), count, parts, words, inside=False,
+        widen=lambda pairs: widen_turns(pairs, count, vcs, most, (radices[0], radices[1])),
+    )  # fmt: skip
 
 
 # --- dragonflies: (local or global, VC)
@@ -214,10 +271,55 @@ def _tree(topology: Topology, plan: RoutingPlan, state: NetState, build: Build |
     return Representatives(channels, 2 * (n + 1) * vcs, [Part(topology, plan, state, [0], [channels])], words)
 
 
+# --- HyperX and fully connected networks: (dimension, VC)
+
+
+#: routers of a line that show what longer lines do: where a packet was, is, goes next and has its goal
+_LINE = 4
+
+
+def _hyperx_config(topology: Topology) -> HyperXConfig | FullyConnectedConfig:
+    given: dict[str, Any] = dict(topology.params)
+    if topology.kind == "hyperx":
+        return HyperXConfig(kind="hyperx", **given)
+    return FullyConnectedConfig(kind="fully_connected", **given)
+
+
+def _hyperx_sizes(topology: Topology) -> tuple[int, ...]:
+    return tuple(int(size) for size in topology.params.get("sizes", (topology.routers,)))
+
+
+def _hyperx_kinds(topology: Topology, vcs: int) -> NDArray[np.int64]:
+    sizes, first = _hyperx_sizes(topology), int(topology.params["hosts_per_router"])
+    kinds = np.full((topology.routers, topology.max_ports), -1, np.int64)
+    kinds[:, first:] = np.repeat(np.arange(len(sizes)), [size - 1 for size in sizes]) * vcs
+    return _channel_kinds(kinds, 1, vcs)
+
+
+def _hyperx(topology: Topology, plan: RoutingPlan, state: NetState, build: Build | None) -> Representatives:
+    """Lines of four routers, destination host 0: coordinates of a dimension can be exchanged."""
+    assert plan.regular is not None
+    if plan.regular.smaller is None or build is None:
+        raise IrregularError("a smaller network cannot be made for it")
+    if plan.obligation == "escape":
+        raise IrregularError("it has an escape")
+    vcs, sizes = int(state["vcs"]), _hyperx_sizes(topology)
+    short = tuple(min(size, _LINE) for size in sizes)
+    config = _hyperx_config(topology)
+    small = _built(config.model_copy(update={"sizes": short} if topology.kind == "hyperx" else {"routers": short[0]}))
+    assert small is not None, "a part of a network with addresses has some"
+    smaller = plan.regular.smaller(small)
+    part = Part(small, smaller, build(small, smaller), [0], [_hyperx_kinds(small, vcs)])
+    words = f"the {small.name} is explored, all packets of which go to host 0"
+    return Representatives(_hyperx_kinds(topology, vcs), len(sizes) * vcs, [part], words)
+
+
 #: kind of network → its section, as built, and what stands for it
 _KINDS: dict[str, tuple[Callable[[Topology], TopologyConfig], Callable[..., Representatives]]] = {
     "mesh": (_grid_config, _grid),
     "torus": (_grid_config, _grid),
     "dragonfly": (_dragonfly_config, _dragonfly),
     "fat_tree": (_tree_config, _tree),
+    "hyperx": (_hyperx_config, _hyperx),
+    "fully_connected": (_hyperx_config, _hyperx),
 }

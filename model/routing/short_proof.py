@@ -108,9 +108,14 @@ def short_proof(
     lengths = packet_lengths(state)
     explored = _explore_parts(found, state, lengths, keep=escape)
     pairs = np.unique(np.concatenate([_kind_pairs(one, kinds, found.count) for one, kinds in explored]))
+    if found.widen is not None:
+        widened = found.widen(pairs)
+        if widened is None:
+            raise IrregularError("from one dimension to the other there are too many dependencies")
+        pairs = widened
     way = "none waits for itself"
     if not is_acyclic(*np.divmod(pairs, found.count), found.count):
-        for part in found.parts:
+        for part in found.parts if found.inside else ():
             _refuse_deadlock(topology, part, name, lengths)
         if not escape:
             raise IrregularError("kinds of channels wait for one another in a cycle, which channels need not do")

@@ -104,8 +104,8 @@ def _with_escape(
 
 
 _RELATIONS = {
-    "acro": _by_order, "lash": _by_pair, "dfsssp": _by_pair, "single": _by_pair, "hop_indexed": _by_hop,
-    "lash_tor": _by_path, "file": _by_path, "escape": _with_escape,
+    "acro": _by_order, "lash": _by_pair, "dfsssp": _by_pair, "nue": _by_pair, "single": _by_pair,
+    "hop_indexed": _by_hop, "lash_tor": _by_path, "file": _by_path, "escape": _with_escape,
 }  # fmt: skip
 
 

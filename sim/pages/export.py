@@ -70,6 +70,47 @@ def graphml_text(topology: Topology) -> str:
     return "\n".join(nx.generate_graphml(graph, named_key_ids=True)) + "\n"
 
 
+def sst_text(topology: Topology) -> str:
+    """Return GraphML for ``import_graph`` of SST/Merlin's any-topology module (pymerlin-topo-any.py).
+
+    Nodes are the routers in their order, which SST keeps, with the number of their hosts (``endpoints``). SST numbers
+    endpoints router by router; ``hosts`` says which hosts of ours they are.
+
+    Raises
+    ------
+    TopologyError
+        Parallel links: for each of n links between two routers SST's module lays all n.
+    """
+    twins = parallel_links(topology)
+    if twins:
+        raise TopologyError(
+            "--export", f"sst cannot have the network's {twins} parallel links: SST lays such links several times"
+        )
+    graph: nx.Graph = nx.Graph(name=topology.name)
+    for router, row in enumerate(topology.host_at):
+        hosts = sorted(row[row >= 0].tolist())
+        graph.add_node(router, endpoints=len(hosts), hosts=" ".join(map(str, hosts)))
+    graph.add_edges_from((source, target) for source, _, target, _ in links(topology))
+    return "\n".join(nx.generate_graphml(graph, named_key_ids=True)) + "\n"
+
+
+def inet_text(topology: Topology) -> str:
+    """Return the file of the Inet generator, as ns-3's ``InetTopologyReader`` reads it.
+
+    Nodes 0 to R − 1 are the R routers, with their places on the floor plan; host h is node R + h, at its router's
+    place. The weight of a link is its latency in cycles where the network's own file has them, else 1.
+    """
+    routers, places = topology.routers, positions(topology).tolist()
+    ends = [(a, b, 1 if topology.link_cycles is None else int(topology.link_cycles[a, p]) or 1)
+            for a, p, b, _ in links(topology)]  # fmt: skip
+    ends += [(router, routers + host, 1) for host, router in enumerate(topology.host_router.tolist())]
+    places += [places[router] for router in topology.host_router.tolist()]
+    lines = [f"{len(places)} {len(ends)}"]
+    lines += [f"{node} {x:g} {y:g}" for node, (x, y) in enumerate(places)]
+    lines += [f"{source} {target} {weight}" for source, target, weight in ends]
+    return "\n".join(lines) + "\n"
+
+
 #: name of a format → text of the file
 EXPORTS: dict[str, Callable[[Topology, Config], str]] = {
     "graphml": lambda topology, _: graphml_text(topology),
@@ -77,13 +118,18 @@ EXPORTS: dict[str, Callable[[Topology, Config], str]] = {
     "edges": lambda topology, _: edge_list_text(topology),
     "simgrid": simgrid_text,
     "simgrid-full": partial(simgrid_text, full=True),
+    "sst": lambda topology, _: sst_text(topology),
+    "ns3": lambda topology, _: inet_text(topology),
 }
 #: the format that is a picture
 PICTURE = "png"
 #: format → what such a file holds (`model.output.destination`)
-KINDS = {name: "a network" if name in ("anynet", "edges") else "XML" for name in EXPORTS} | {PICTURE: "a PNG picture"}
+KINDS = {name: "a network" if name in ("anynet", "edges", "ns3") else "XML" for name in EXPORTS}
+KINDS[PICTURE] = "a PNG picture"
 #: suffix of a file → format, where they differ
 SUFFIXES = {"xml": "simgrid"}
+#: format → ending of a file that nobody named
+_ENDINGS = {"sst": "sst.graphml", "ns3": "inet"}
 
 
 def describe(config: Config) -> list[tuple[str, str]]:
@@ -145,7 +191,8 @@ def export_file(config: Config, form: str | None, path: Path | None, base: Path)
             raise TopologyError("--output", f"{path} has no ending that names a format; add --export, one of {known}")
     if form not in (*EXPORTS, PICTURE):
         raise TopologyError("--export", f"the format must be one of {', '.join((*EXPORTS, PICTURE))}, not {form!r}")
-    suffix = {name: suffix for suffix, name in SUFFIXES.items()}.get(form.removesuffix("-full"), form)
+    endings = {name: suffix for suffix, name in SUFFIXES.items()} | _ENDINGS
+    suffix = endings.get(form.removesuffix("-full"), form)
     target = base.with_name(f"{base.name}.{suffix}") if path is None else path
     with one_file(target, KINDS[form]) as part:
         topology = build(config.topology, config.address)

@@ -22,7 +22,7 @@ def topology(
     export: Annotated[
         str | None,
         typer.Option(
-            "--export", metavar="FORMAT", help="Write it: graphml, anynet, edges, simgrid, simgrid-full, png."
+            "--export", metavar="FORMAT", help="Write it: graphml, anynet, edges, simgrid, simgrid-full, sst, ns3, png."
         ),
     ] = None,
     output: Annotated[
@@ -33,7 +33,8 @@ def topology(
     """Show the size, distances, floor plan and cables of a network, or write it for other programs.
 
     The formats are GraphML, BookSim 2's anynet and an edge list, which `kind: edge_list` all reads, a platform of
-    SimGrid (simgrid: shortest paths; simgrid-full: the route of every pair), and a picture (png).
+    SimGrid (simgrid: shortest paths; simgrid-full: the route of every pair), a graph for SST's any-topology module
+    (sst), a file of the Inet generator, which ns-3 reads (ns3), and a picture (png).
 
     Example:
 

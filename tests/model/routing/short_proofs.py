@@ -1,6 +1,6 @@
 """Small regular networks with safe and unsafe routing, on which the short proof is compared with the full one."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from itertools import product
 from typing import Any, NamedTuple
@@ -9,7 +9,7 @@ import numpy as np
 from numba import njit
 
 from hopforge.model.config.lookup import AddressConfig
-from hopforge.model.config.topology import DragonflyConfig, FatTreeConfig, MeshConfig, TorusConfig
+from hopforge.model.config.topology import DragonflyConfig, FatTreeConfig, HyperXConfig, MeshConfig, TorusConfig
 from hopforge.model.network.build import build_net
 from hopforge.model.network.core.candidates import candidate
 from hopforge.model.network.core.records import ROUTE_SIGNATURE
@@ -141,6 +141,19 @@ def grid_cases() -> Iterator[Case]:
                     yield Case(label, topology, prepare, RouterParameters(vcs=vcs, **way))
 
 
+PLANES = ((8, 7), (7, 9), (9, 2), (3, 10), (8, 8), (12, 1))
+
+
+def plane_cases(planes: Sequence[tuple[int, int]] = PLANES) -> Iterator[Case]:
+    """Grids of two dimensions, of which narrow ones are explored; escapes have no short proof there."""
+    for kind, radices in product(("torus", "mesh"), planes):
+        topology = grid_of(kind, radices, 2 if radices == (9, 2) else 1)
+        for plans in (_dor_plans, _valiant_plans):
+            for name, prepare, vcs in plans(kind):
+                if plans is _dor_plans or topology.routers <= 30:
+                    yield Case(f"{topology.name}: {name}", topology, prepare, RouterParameters(vcs=vcs))
+
+
 # --- dragonflies
 
 
@@ -180,6 +193,61 @@ def dragonfly_cases() -> Iterator[Case]:
         for name, unsafe in (("minimal on VC 0", _minimal_on_vc0), ("around on VC 0", _around_on_vc0)):
             prepare = with_relation(prepared("dragonfly_min", 2), unsafe)
             yield Case(f"{topology.name}: {name}", topology, prepare, RouterParameters(vcs=2))
+
+
+# --- HyperX
+
+
+def hyperx_of(*sizes: int) -> Topology:
+    return build(HyperXConfig(kind="hyperx", sizes=sizes), WIDE)
+
+
+@njit(ROUTE_SIGNATURE)
+def _any_order(
+    router: int, in_port: int, in_vc: int, packet: Any, net: Any, table: Any, memory: Any, out: Any
+) -> int:
+    """Any open dimension of a HyperX, on VC 0; the table is that of `dor`."""
+    hosts = table[1]
+    goal = packet.dst // hosts
+    if goal == router:
+        out[0] = candidate(packet.dst - goal * hosts, 1)
+        return 1
+    here, first, count = router, hosts, 0
+    for i in range(table[0]):
+        size = table[3 + i]
+        x, y = here % size, goal % size
+        if x != y:
+            out[count] = candidate(first + y - (1 if y > x else 0), 1)
+            count += 1
+        first += size - 1
+        here //= size
+        goal //= size
+    return count
+
+
+def _on_the_same(prepare: Prepare) -> Prepare:
+    """Prepare an adaptive algorithm of HyperX whose first two classes have the same VCs."""
+
+    def changed(topology: Topology) -> RoutingPlan:
+        plan = prepare(topology)
+        table = plan.table.copy()
+        table[table[7] + 1] = table[table[7]]
+        return regular(replace(plan, table=table), changed)
+
+    return changed
+
+
+def hyperx_cases() -> Iterator[Case]:
+    for sizes in ((2, 3), (5, 3), (6,)):
+        topology, n = hyperx_of(*sizes), len(sizes)
+        plans: list[tuple[str, Prepare, int]] = [("dor", prepared("dor", 1), 1)]
+        plans.append(("dor, in any order", with_relation(prepared("dor", 1), _any_order), 1))
+        for name, vcs in (("dimwar", 2), ("omniwar", 2 * n), ("dal", 2 * n)):
+            sound = prepared(name, vcs)
+            plans.append((name, sound, vcs))
+            plans.append((f"{name}, classes on the same", _on_the_same(sound), vcs))
+        for label, prepare, vcs in plans:
+            yield Case(f"{topology.name}: {label}", topology, prepare, RouterParameters(vcs=vcs))
 
 
 # --- trees

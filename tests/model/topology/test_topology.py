@@ -19,7 +19,7 @@ from hopforge.model.config import (
 )
 from hopforge.model.topology import TOPOLOGIES, Topology, TopologyError, build, read_edges
 from hopforge.model.topology.routing_table import distances, hop_statistics, shortest_path_ports
-from hopforge.sim.pages.export import anynet_text, edge_list_text, graphml_text, parallel_links
+from hopforge.sim.pages.export import anynet_text, edge_list_text, graphml_text, inet_text, parallel_links, sst_text
 
 ADDRESS = AddressConfig()
 SECTIONS = get_args(get_args(TopologyConfig)[0])
@@ -308,6 +308,46 @@ def test_distances_and_tables_against_networkx(network):
     assert statistics.mean_hops == pytest.approx(sum(pairs) / len(pairs))
 
 
+def _check_sst(network, path, simple):
+    """Read as `topoAny.import_graph` does: vertices in their order, endpoints numbered through, ports by edges."""
+    if parallel_links(network):
+        with pytest.raises(TopologyError, match=f"sst cannot have the network's {parallel_links(network)} parallel"):
+            sst_text(network)
+        return
+    path.write_text(sst_text(network))
+    read = nx.read_graphml(path)
+    assert not read.is_directed()
+    assert not read.is_multigraph()
+    assert list(read.nodes()) == [str(router) for router in range(network.routers)]
+    router_of, named = [], []
+    for vertex, (_, data) in enumerate(read.nodes(data=True)):
+        router_of += [vertex] * data["endpoints"]
+        named += [int(host) for host in data["hosts"].split()]
+    assert sorted(named) == list(range(network.hosts))
+    assert [int(network.host_router[host]) for host in named] == router_of
+    assert {tuple(sorted((int(a), int(b)))) for a, b in read.edges()} == simple
+
+
+def _check_inet(network, oracle):
+    """Read as ns-3's `InetTopologyReader` does: first line, as many lines to skip as nodes, links of three words."""
+    lines = inet_text(network).splitlines()
+    nodes, count = map(int, lines[0].split())
+    assert nodes == network.routers + network.hosts
+    assert [int(line.split()[0]) for line in lines[1 : 1 + nodes]] == list(range(nodes))
+    rows = [tuple(map(int, line.split())) for line in lines[1 + nodes :]]
+    assert len(rows) == count
+    between = Counter(tuple(sorted(row[:2])) for row in rows if max(row[:2]) < network.routers)
+    assert between == Counter((a, b) for a, b in oracle.edges() if a < b)
+    hosts = {target - network.routers: source for source, target, _ in rows if target >= network.routers}
+    assert [hosts[host] for host in range(network.hosts)] == network.host_router.tolist()
+    for source, target, weight in rows:
+        if network.link_cycles is None or target >= network.routers:
+            assert weight == 1
+        else:
+            ports = np.flatnonzero(network.peer_router[source] == target)
+            assert weight in np.maximum(network.link_cycles[source, ports], 1)
+
+
 def test_exports(network, tmp_path):
     """What is written is the network again when read (parallel links once where the format knows no more)."""
     oracle = graph(network)
@@ -333,6 +373,9 @@ def test_exports(network, tmp_path):
                 if network.peer_router[r, p] == s and network.peer_port[r, p] == q
             ]
             assert good
+
+    _check_sst(network, tmp_path / "sst.graphml", simple)
+    _check_inet(network, oracle)
 
     found, nodes = set(), {}
     for line in anynet_text(network).splitlines():
