@@ -88,9 +88,9 @@ class Ring:
         """Entries with whole addresses: all of the largest table, and how many change in all switches."""
         damaged = shortest_path_ports(self.topology)
         changed = sum(
-            damaged[router, host] != self.entries[router, self.keys[router][host]]
-            for router in self.routers
-            for host in self.routers
+            int(damaged[router, host]) != self.entries[router, self.keys[router][host]]
+            for router in self.routers.tolist()
+            for host in self.routers.tolist()
             if router != host
         )
         return len(self.routers), int(changed)

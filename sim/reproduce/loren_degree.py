@@ -93,7 +93,7 @@ def _measure(point: Point, options: Options) -> list[Row]:
 def _compare(data: pd.DataFrame, options: Options) -> list[Comparison]:
     found = []
     for length in _LENGTHS:
-        where = {"kind": "bounds", "length": length}
+        where: Row = {"kind": "bounds", "length": length}
         paper, ours = (pick(data, column, **where) for column in ("formula", "balanced"))
         note = f"paper: its formula; ours: exact bounds, {pick(data, 'mean_hops', **where):.2f} hops by the length"
         found.append(Comparison(f"degree that suffices, 10⁶ nodes, links to {length}", "", paper, ours, note))

@@ -44,7 +44,7 @@ def _compare(data: pd.DataFrame, options: Options) -> list[Comparison]:
     found = []
     means = {pattern: _means(data, pattern) for pattern in (uniform, near, far)}
     text = "; ".join(f"{pattern}: best at maxQ {means[pattern].idxmax()}" for pattern in means)
-    best = float(means[near].idxmax() - means[uniform].idxmax())
+    best = float(_MOST[int(means[near].argmax())] - _MOST[int(means[uniform].argmax())])
     found.append(
         Comparison("best maxQ of ADV+1 less that of UR", "", None, best, text, "UR small, ADV+i larger values")
     )
