@@ -126,8 +126,8 @@ def failure_problems(
         yield Problem("simulation.failures", "need traffic.reply=null: a lost request has no reply")
     if traffic.classes:
         yield Problem("simulation.failures", "need traffic without classes: what is lost is sent again by one source")
-    if traffic.source == "program":
-        yield Problem("simulation.failures", "need a source with a load: a program waits for ever for a lost message")
+    if traffic.source == "program" and router.model == "input_output_queued":
+        yield Problem("simulation.failures", "of a program need router.model=input_queued, not input_output_queued")
     for number, failure in enumerate(failures):
         if failure.detection_cycles >= deadlock_cycles:
             yield Problem(

@@ -23,6 +23,7 @@ from hopforge.model.network.core.sources import NEVER
 from hopforge.model.network.core.state import NetState
 from hopforge.sim.failures.acknowledges import acknowledges_of, waiting_acknowledges
 from hopforge.sim.failures.epochs import Epoch
+from hopforge.sim.failures.program_messages import LostMessages
 from hopforge.sim.failures.purge import (
     buffered_flits,
     current_packets,
@@ -44,12 +45,15 @@ class InputQueuedFailures:
         Packets on their way to a host that sets them aside.
     resend : dict of list
         By host: packets that it has set aside.
+    lost : LostMessages
+        Of the program, if hosts run one.
     """
 
     def __init__(self, state: NetState, seed: int) -> None:
         self.state, self.seed = state, seed
         self.aside: set[int] = set()
         self.resend: dict[int, list[int]] = {}
+        self.lost = LostMessages(state)
 
     @property
     def set_aside(self) -> int:
@@ -103,6 +107,7 @@ class InputQueuedFailures:
         packets = int(gone.sum()) - acknowledges
         record.packets_lost += packets
         record.acknowledges_lost += acknowledges
+        record.messages_lost += self.lost.lose(gone & (state["packet"]["dst"] < int(state["hosts"])))
         removed = remove_packets(state, gone)
         record.flits_of_cut_packets += removed - int(over_link.sum() + inside.sum() + beside.sum())
         state.record["flits_dropped"] += removed
@@ -124,6 +129,9 @@ class InputQueuedFailures:
                 unsent[host["packet"][h]] = True
             unsent[self.resend.pop(h, [])] = True
         record.packets_unsent += int(unsent.sum())
+        record.messages_lost += self.lost.lose(unsent)
+        if self.lost.of_program:  # it ends, or stands, when all packets have arrived or are dropped
+            state.record["packets_dropped"] += int(unsent.sum())
         remove_packets(state, unsent)
         host["next_time"][hosts], host["inject_mask"][hosts] = NEVER, 0
         state["host_wake"][: len(host)][hosts] = NEVER
@@ -197,6 +205,7 @@ class InputQueuedFailures:
             if len(ports) == 0:
                 self._drain(n)
                 record.packets_without_host += 1
+                record.messages_lost += self.lost.lose(np.arange(len(state["packet"])) == packet)
                 continue
             state.put_candidate(n, int(ports[n % len(ports)]), (1 << V) - 1)
             self.aside.add(packet)
@@ -235,6 +244,7 @@ class InputQueuedFailures:
             state.record["last_move"] = now
             if flit & TAIL:
                 self.aside.discard(packet)
+                self.lost.send_again(packet)
                 self.resend.setdefault(h, []).append(packet)
         if mine:
             left = np.delete(events, mine)

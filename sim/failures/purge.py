@@ -10,7 +10,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hopforge.model.network.core.lookup_state import NO_VC, NOTHING
-from hopforge.model.network.core.records import ACTIVE, DRAIN, HOST_VC_BITS, HOST_VC_MASK, IDLE, RC, VA
+from hopforge.model.network.core.records import (
+    ACTIVE,
+    DRAIN,
+    HOST_VC_BITS,
+    HOST_VC_MASK,
+    IDLE,
+    PROGRAM,
+    RC,
+    VA,
+)
 from hopforge.model.network.core.state import NetState
 from hopforge.model.network.parts.spraying import tell_lost
 from hopforge.sim.failures.acknowledges import lose_acknowledges, sent_by_service_hosts
@@ -198,7 +207,7 @@ def free_records(state: NetState, packets: Numbers) -> None:
     if "spray" in state.arrays:
         for p in packets.tolist():
             tell_lost(state.record[0], p, int(state["cycle"]))
-    elif state["messages"]:
+    elif state["messages"] and state["source_kind"] != PROGRAM:  # of those: `program_messages.LostMessages`
         for p in packets.tolist():
             _lose_message(state, p)
     free = int(state["free_packets"])

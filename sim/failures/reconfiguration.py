@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from hopforge.model.network.core.records import FINISHED, PROGRAM, STUCK
 from hopforge.model.network.core.state import NetState
 from hopforge.sim.failures.epochs import Epoch
 from hopforge.sim.failures.record import FailureRecord
@@ -118,7 +119,7 @@ class Reconfiguration:
         return sum(record.flits_lost for record in self.records)
 
     def advance(self, cycles: int) -> int:
-        """Simulate `cycles` cycles; returns the kernel's last code."""
+        """Simulate `cycles` cycles; returns the kernel's last code. A program that has ended, or stands, stops it."""
         state, network = self.state, self.network
         end, code = int(state["cycle"]) + cycles, 0
         while (now := int(state["cycle"])) < end:
@@ -137,9 +138,23 @@ class Reconfiguration:
             elif network.set_aside and self._epoch is not None:
                 limit = min(limit, network.send_again(self._epoch))
             code = self._run(limit - now)
+            if code in (FINISHED, STUCK) and state["source_kind"] == PROGRAM:
+                return code
+            self._hold_back(now)
             self._note_empty()
             self._series.note()
         return code
+
+    def _hold_back(self, begin: int) -> None:
+        """Go back to what is due after `begin` where the kernel has passed it, as all ranks of a program compute.
+
+        Nothing is under way then, and nothing has happened in between.
+        """
+        due = [epoch.cycle for epoch in self._waiting[:1]]
+        due += [self._stop_at] if self._stop_at is not None else []
+        due += [self._ready_at] if self._emptying and self._ready_at > begin else []
+        if due and int(self.state["cycle"]) > min(due):
+            self.state.record["cycle"] = min(due)
 
     def _begin(self, epoch: Epoch) -> None:
         """Let parts fail, or work again."""
@@ -222,8 +237,10 @@ class _Series:
         counts = self._counts()
         sent, accepted, lost = (new - old for new, old in zip(counts, self._before, strict=True))
         hosts = max(int(self.state["hosts"]), 1) * self.bin / self.flit_cycles
-        self.rows.append((now - self.bin, sent / hosts, accepted / hosts, lost, self.state.flits_in_flight))
-        self._before, self.next_cycle = counts, now + self.bin
+        begin = self.next_cycle - self.bin
+        self.rows.append((begin, sent / hosts, accepted / hosts, lost, self.state.flits_in_flight))
+        # whole bins that the kernel has passed are left out: nothing moved in them
+        self._before, self.next_cycle = counts, (now // self.bin + 1) * self.bin
 
     def table(self) -> "pd.DataFrame":
         """All bins; rates in flits per host and time of a flit on its link."""

@@ -23,6 +23,8 @@ class FailureRecord:
         The same at a switch without hosts: dropped.
     acknowledges_lost : int
         Their flits count as those of packets do.
+    messages_lost : int
+        Messages of a program that lost their first packet here: they never arrive.
     stopped_cycle, empty_cycle, reprogrammed_cycle : int
         When the hosts stopped sending, the network was empty, and the new tables were in force; −1: not yet.
     """
@@ -37,6 +39,7 @@ class FailureRecord:
     packets_set_aside: int = 0
     packets_without_host: int = 0
     acknowledges_lost: int = 0
+    messages_lost: int = 0
     stopped_cycle: int = -1
     empty_cycle: int = -1
     reprogrammed_cycle: int = -1

@@ -40,6 +40,7 @@ def _words(failures: Reconfiguration, record: FailureRecord) -> str:
         (record.packets_set_aside, "packets sent again by hosts on the way"),
         (record.packets_without_host, "packets dropped at switches without hosts"),
         (record.acknowledges_lost, "acknowledges lost"),
+        (record.messages_lost, "messages lost"),
     ):
         if count:
             words.append(f"{count} {what}")

@@ -228,7 +228,7 @@ def _refuse_keys(config: Config, keys: dict[str, str]) -> None:
 
 def _named(config: Config) -> str:
     if isinstance(config.workload, JobsWorkload):
-        return "jobs of which one is a graph"
+        return "jobs of which one is a graph" if not config.simulation.failures else "workload.jobs"
     if isinstance(config.workload, ChakraWorkload):
         return "traces of Chakra"
     return "training as a graph" if counts_operations(program_workload(config)) else "a schedule of GOAL"
@@ -256,6 +256,11 @@ def _check_schedule(config: Config) -> None:
 def _prepare_packet(config: Config) -> AppSetup:
     from hopforge.sim.run.simulation import Simulation  # noqa: PLC0415 - each engine loads its own kernel
 
+    of_many = isinstance(config.workload, JobsWorkload)
+    if config.simulation.failures and (of_many or is_schedule(program_workload(config))):
+        raise ApplicationError(
+            f"simulation.failures: for one program, not {_named(config)}; section failed is for the whole run"
+        )
     if isinstance(config.workload, JobsWorkload):
         if router_model(config, "app").name == "packet":
             raise ApplicationError(

@@ -26,7 +26,8 @@ _MINUTES = {"acro": 30.0, "lash": 589.0, "lash_tor": 700.0}
 _FEWER = {64: (37.0, 50.0), 256: (60.0, 63.0)}
 
 
-def _neighbours(nodes: int, degree: int, seed: int, graph: int) -> NDArray[np.int32]:
+def random_neighbours(nodes: int, degree: int, seed: int, graph: int) -> NDArray[np.int32]:
+    """Neighbours of a connected random regular graph, int32[node, degree]."""
     generator = np.random.default_rng((seed, graph, nodes, degree))
     while True:
         edges = random_regular_edges(nodes, degree, generator)
@@ -36,7 +37,8 @@ def _neighbours(nodes: int, degree: int, seed: int, graph: int) -> NDArray[np.in
             return neighbour_array(rows)
 
 
-def _next_hops(neighbours: NDArray[np.int32], seed: int) -> NDArray[np.int32]:
+def random_next_hops(neighbours: NDArray[np.int32], seed: int) -> NDArray[np.int32]:
+    """Next hops on one shortest path of each pair, drawn at random: int32[node, destination]."""
     return shortest_next_hops(neighbours, "random", np.random.default_rng(seed))
 
 
@@ -48,9 +50,9 @@ def _count_points(nodes: int, options: Options) -> list[Point]:
 
 def _count(point: Point, options: Options) -> list[Row]:
     nodes, degree, graph = (integer(point, key) for key in ("nodes", "degree", "graph"))
-    neighbours = _neighbours(nodes, degree, options.seed, graph)
+    neighbours = random_neighbours(nodes, degree, options.seed, graph)
     channels = channel_list(neighbours)
-    table = check_next_hops(_next_hops(neighbours, options.seed), channels)
+    table = check_next_hops(random_next_hops(neighbours, options.seed), channels)
     return [
         {**point, "method": method, "layers": assign_layers(method, table, neighbours, channels).count}
         for method in _LABELS
@@ -121,9 +123,9 @@ def _time(point: Point, options: Options) -> list[Row]:
     nodes, degree = integer(point, "nodes"), integer(point, "degree")
     method = str(point["method"])
     for size in (20, nodes):  # the small one compiles
-        neighbours = _neighbours(size, min(degree, 4) if size == 20 else degree, options.seed, 0)
+        neighbours = random_neighbours(size, min(degree, 4) if size == 20 else degree, options.seed, 0)
         channels = channel_list(neighbours)
-        table = check_next_hops(_next_hops(neighbours, options.seed), channels)
+        table = check_next_hops(random_next_hops(neighbours, options.seed), channels)
         begin = time.process_time()
         layers = assign_layers(method, table, neighbours, channels)
         seconds = time.process_time() - begin

@@ -26,6 +26,7 @@ ALGORITHMS = {
     "UGALn": ("ugal_node", 4),
     "PAR": ("par", 5),
     "Q-adaptive": ("q_adaptive", 5),
+    "Q-routing": ("q_routing", 4),
 }
 SOURCE = "seed 001"
 ASSUMPTIONS = (

@@ -100,8 +100,9 @@ class ProgramRun:
 
     def rows(self) -> list[tuple[str, str]]:
         """Makespan and times of the ranks."""
-        agents = self._run.agents
-        return program_rows(self._found) + ([] if agents is None else agents.rows())
+        failures, agents = self._run.reconfiguration, self._run.agents
+        rows = program_rows(self._found) + ([] if failures is None else failure_rows(failures))
+        return rows + ([] if agents is None else agents.rows())
 
     def write(self, folder: Path, *, plots: bool = False) -> None:
         """Write makespan, ranks and the loads of all channels."""

@@ -15,6 +15,9 @@ from hopforge.model.network.parts.program_arrays import ProgramError, refuse_lon
 from hopforge.model.output.columns import one_row
 from hopforge.model.output.results import Table, run_metadata, staged, write_metadata, write_tables
 from hopforge.model.workload.program import waiting_text
+from hopforge.sim.failures.input_queued import InputQueuedFailures
+from hopforge.sim.failures.program_messages import lost_text
+from hopforge.sim.failures.report import failure_tables
 from hopforge.sim.run.class_latencies import acknowledge_tables
 from hopforge.sim.run.measurement import channel_columns, draw_channels, write_agents
 from hopforge.sim.run.network_latency import network_latencies, network_words
@@ -213,8 +216,11 @@ def stuck_text(run: Simulation) -> str:
     assert run.placed is not None, "traffic.source is program"
     program, state = run.placed.program, run.state
     waiting = np.flatnonzero(state["rank"]["finished"][: program.ranks] < 0)
+    failing = None if run.reconfiguration is None else run.reconfiguration.network
     dropped = int(state["packets_dropped"])
-    reason = f"; {dropped} packets were unroutable and dropped" if dropped else ""
+    reason = f"; {dropped} packets were unroutable and dropped" if dropped and failing is None else ""
+    if isinstance(failing, InputQueuedFailures):
+        reason += lost_text(program, failing.lost.numbers)
     return (
         f"workload: the program cannot end: in cycle {int(state['cycle'])} nothing is under way and"
         f" {waiting_text(program, run.placed.trace, waiting, state['rank']['at'])}{reason}"
@@ -291,10 +297,16 @@ def write_program(run: Simulation, found: ProgramMeasurement, folder: Path, *, p
     channels = channel_columns(run, int(run.state["cycle"]))
     with staged(folder) as scratch:
         tables: dict[str, Table] = {"program": one_row(found.row()), "ranks": rank_table(run), "channels": channels}
+        if run.reconfiguration is not None:
+            tables |= failure_tables(run.reconfiguration)
         if run.agents is not None:
             tables |= run.agents.tables()
             write_agents(run, run.agents, scratch, plots=plots)
         write_tables(scratch, tables | acknowledge_tables(run.state) | reordering_tables(run.state))
         if plots:
             draw_channels(run, channels, scratch)
+        if plots and run.reconfiguration is not None and len(run.reconfiguration.series):
+            from hopforge.sim.failures.rate_plot import plot_rates  # noqa: PLC0415 - slow to import (tests/sim/start/test_start_up.py)
+
+            plot_rates(run.reconfiguration, run.topology.name, scratch / "series.png")
         write_metadata(scratch, run_metadata(run.config, seed=run.seed))

@@ -38,6 +38,7 @@ from hopforge.sim.failures.epochs import Epoch, check_algorithm, make_epochs
 from hopforge.sim.failures.flush import reprogram_engines
 from hopforge.sim.failures.input_output_queued import InputOutputQueuedFailures
 from hopforge.sim.failures.input_queued import InputQueuedFailures
+from hopforge.sim.failures.program_messages import refuse_failing_ranks
 from hopforge.sim.failures.reconfiguration import FailingNetwork, Reconfiguration
 from hopforge.sim.queued.build import IntervalSource, QueuedState
 from hopforge.sim.run.agent_watch import AgentWatch
@@ -258,10 +259,17 @@ class Simulation:
         else:
             failing = InputQueuedFailures(self.state, self.seed)
         per_flit, runs = self.built.flit_cycles, config.simulation
+        epochs = make_epochs(whole, runs.failures, config.failed, plan_for, per_flit)
+        if self.placed is not None:
+            if isinstance(self.state, QueuedState):
+                raise RoutingError(
+                    "simulation.failures: of a program need router.model=input_queued, not input_output_queued"
+                )
+            refuse_failing_ranks(epochs, self.placed)
         return Reconfiguration(
             self.state,
             failing,
-            make_epochs(whole, runs.failures, config.failed, plan_for, per_flit),
+            epochs,
             self._run_kernel,
             self._install,
             runs.failure_series_cycles * per_flit,

@@ -103,8 +103,11 @@ def leave_queue(net: Net, h: int, m: int) -> None:
 
 @inner
 def packet_sent(net: Net, p: int) -> None:
-    """Note that the tail of packet `p` leaves its host in this cycle."""
+    """Note that the tail of packet `p` leaves its host in this cycle; −1 − message: a host sends it again."""
     m = int32s(net.packet_message)[p]
+    if m < 0:
+        int32s(net.packet_message)[p] = -1 - m
+        return
     message = message_at(net, m)
     if message.stage == DATA and message.to_send == 0:
         int32s(net.departed)[net.departed_count] = m

@@ -23,7 +23,7 @@ NAMES = [name for name in REPRODUCTIONS if name.startswith("qadaptive.")]
 def test_full_measures_every_value_of_the_paper() -> None:
     figures = [f"qadaptive.fig{k}" for k in (5, 6, 7)]
     beyond = ["qadaptive.failures", "qadaptive.bursts", "qadaptive.outage"]
-    loads = ["qadaptive.fig8", "qadaptive.fig9", "qadaptive.patterns"]
+    loads = ["qadaptive.fig8", "qadaptive.fig9", "qadaptive.patterns", "qadaptive.maxq"]
     assert [*figures, "qadaptive.bounds", "qadaptive.cost", *loads, *beyond] == NAMES
     full = REPRODUCTIONS["qadaptive.fig5"].points(Options(full=True, seed=7))
     assert {point["hosts"] for point in full} == {1056}
@@ -54,6 +54,25 @@ def test_short_runs_are_compared_and_drawn(name: str) -> None:
         assert latency["mean latency at UR 0.8, MIN"] == pytest.approx(550, abs=150)
     else:
         assert data.groupby("pattern")["accepted"].last()["UR"] == pytest.approx(0.8, abs=0.05)
+
+
+def test_values_of_maxq_are_compared_and_drawn() -> None:
+    reproduction, options = REPRODUCTIONS["qadaptive.maxq"], Options()
+    assert {point["pattern"] for point in reproduction.points(Options(full=True))} == {"UR", "ADV+1", "ADV+4"}
+    rows = []
+    for point in reproduction.points(options):
+        if point["seed"] == 1 and point["max_q"] in (1, 12):
+            rows += reproduction.measure({**point, "warmup_us": 10.0, "measure_us": 16.0}, options)
+    data = pd.DataFrame(rows)
+    assert (data["hops"] <= data["max_q"] + 3).all()
+    spread = data.groupby("max_q")["hops"].mean()
+    assert spread[1] < spread[12]
+    every = pd.concat([data[data["max_q"] == 1].assign(max_q=most) for most in (1, 2, 3, 5, 8, 12)])
+    every.loc[every["pattern"] == "ADV+2", "accepted"] = 0.1
+    compared = {one.quantity: one.ours for one in reproduction.compare(every, options)}
+    assert compared["values of maxQ at which ADV+2 accepts less than ADV+1"] == 100
+    assert compared["throughput lost from maxQ 1 to 12, UR"] == 0
+    reproduction.draw(every, options)
 
 
 def test_costs_are_those_of_the_tables() -> None:

@@ -136,7 +136,7 @@ def test_selection_by_pattern_is_in_the_order_of_the_table_and_unique():
 
 
 def test_every_name_is_its_key_and_says_where_it_comes_from():
-    assert sum(name.startswith("lookup.") for name in REPRODUCTIONS) == 16
+    assert sum(name.startswith("lookup.") for name in REPRODUCTIONS) == 18
     for name, reproduction in REPRODUCTIONS.items():
         assert reproduction.name == name
         assert reproduction.source
