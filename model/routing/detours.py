@@ -78,7 +78,8 @@ def _minimal_by_flow(
     home = table[table[HOME] + packet.dst]
     if home == router:
         return add_arrival(table, out, packet.dst)
-    place = flow_place(int64(packet.src), int64(packet.dst), router, count_ways(table, router, home))
+    ports = max(count_ways(table, router, home), 1)
+    place = flow_place(int64(packet.src), int64(packet.dst), router, ports)
     return add_one_way(table, out, router, in_port, in_vc, home, place, True)
 
 
@@ -96,7 +97,7 @@ def _add_hashed(
     packet: Any, table: Any, out: Any, router: int, in_port: int, in_vc: int, goal: int, homeward: bool
 ) -> int:
     """Add the port towards a goal that source, destination and entropy of the packet name."""
-    ports = count_ways(table, router, goal)
+    ports = max(count_ways(table, router, goal), 1)
     place = entropy_place(int64(packet.src), int64(packet.dst), int64(packet.part), router, ports)
     return add_one_way(table, out, router, in_port, in_vc, goal, place, homeward)
 

@@ -42,14 +42,17 @@ def _survey(peer_router, peer_port, up, ports, length, hosts, turns, turned, pas
     for goal in range(routers):
         count[:] = 0
         for router in range(routers):
-            count[length[router, goal] + 1] += 1
+            if length[router, goal] >= 0:
+                count[length[router, goal] + 1] += 1
         for n in range(routers):
             count[n + 1] += count[n]
+        reached = count[routers]  # the others have no way: one of the two has failed
         for router in range(routers):
             place = length[router, goal]
-            order[count[place]] = router
-            count[place] += 1
-        for k in range(1, routers):  # nearest first: turns that are left
+            if place >= 0:
+                order[count[place]] = router
+                count[place] += 1
+        for k in range(1, reached):  # nearest first: turns that are left
             router = order[k]
             for came in range(2):
                 most = 0
@@ -63,7 +66,7 @@ def _survey(peer_router, peer_port, up, ports, length, hosts, turns, turned, pas
         if not hosts[goal]:
             continue
         so_far[:] = -1
-        for k in range(routers - 1, -1, -1):  # farthest first: turns and links behind a packet
+        for k in range(reached - 1, -1, -1):  # farthest first: turns and links behind a packet
             router = order[k]
             mask = ports[router, goal]
             while mask != uint64(0):

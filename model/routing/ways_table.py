@@ -112,8 +112,10 @@ def count_ways(table: Any, router: int, goal: int) -> int:
 def add_one_way(
     table: Any, out: Any, router: int, in_port: int, in_vc: int, goal: int, place: int, homeward: bool
 ) -> int:
-    """Add one of the ports towards a goal: that of this place among them, the lowest first."""
+    """Add one of the ports towards a goal: that of this place among them, the lowest first; none if there is no way."""
     mask = way_ports(table, router, goal)
+    if mask == uint64(0):
+        return 0
     for _ in range(place):
         mask &= mask - uint64(1)
     port = trailing_zeros(mask)

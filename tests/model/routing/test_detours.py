@@ -1,6 +1,7 @@
 """Minimal adaptive routing, Valiant and UGAL on any network: classes, proof, ways, and what is refused."""
 
 import itertools
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,8 +17,12 @@ from hopforge.model.routing.configured import routing_plan
 from hopforge.model.routing.deadlock import DeadlockError, check_routing
 from hopforge.model.routing.fields_read import fields_read
 from hopforge.model.routing.reachable import Exploration
+from hopforge.model.routing.ways import find_ways
+from hopforge.model.routing.ways_survey import rising_channels, survey
 from hopforge.model.routing.ways_table import CLASS, MASK
 from hopforge.model.topology import Topology, build
+from hopforge.model.topology.configured import network_topology
+from hopforge.model.topology.failed import without_failed
 from hopforge.model.topology.routing_table import distances
 from hopforge.sim.run.flit_networks import flit_router_parameters
 from hopforge.sim.run.simulation import Simulation
@@ -225,3 +230,40 @@ def test_detours_over_neighbours_begin_next_to_the_source(network: str, algorith
     assert detours > 100
     assert longest == 4  # routers
     run.check_conservation()
+
+
+# ---- switches that have failed --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("spread", ["", ", spread: flow", ", spread: packet", ", spread: entropy"])
+def test_minimal_goes_around_a_failed_switch(spread: str) -> None:
+    """A ring of six without router 0 is a line: from 1 to 5 all five routers. What is sent to host 0 is dropped."""
+    entropy = "entropy: {per: packet}, " if "entropy" in spread else ""
+    config = config_of(
+        "{kind: torus, radices: [6]}", f"algorithm: minimal{spread}", 2,
+        f"failed: {{switches: [0]}}\ntraffic: {{{entropy}pattern: destinations, destinations: [3, 5, 0, 0, 0, 1]}}\n"
+        "simulation: {warmup_cycles: 100, min_cycles: 1000, max_cycles: 1000}",
+    )  # fmt: skip
+    found = Simulation(config, 0.2, 1).run()
+    assert found.hops == 5
+    assert found.packets > 100
+    assert found.dropped_packets > 100
+
+
+@pytest.mark.parametrize("missing", [0, 5, 11])
+def test_a_survey_passes_by_a_failed_switch(missing: int, tmp_path: Path) -> None:
+    """It is that of the network without the switch, whose routers move up by one."""
+    whole = config_of(TORUS, "algorithm: minimal", 6, f"failed: {{switches: [{missing}]}}")
+    failed = without_failed(network_topology(whole), whole.failed)
+    rest = np.delete(np.arange(failed.routers), missing)
+    number = np.searchsorted(rest, failed.peer_router)
+    links = [(r, p) for r, p in np.argwhere(failed.peer_router >= 0).tolist() if failed.peer_router[r, p] > r]
+    (tmp_path / "g.txt").write_text("".join(f"{np.searchsorted(rest, r)} {number[r, p]}\n" for r, p in links))
+    without = network_topology(config_of(f"{{kind: edge_list, file: {tmp_path / 'g.txt'}}}", "algorithm: minimal", 6))
+    first, last = int(rest[0]), 0
+    here = survey(failed, find_ways(failed, "all", "x", {}), rising_channels(failed, first))
+    there = survey(without, find_ways(without, "all", "x", {}), rising_channels(without, last))
+    assert (here.turns[np.ix_(rest, rest)] == there.turns).all()
+    assert (here.turned[rest] == there.turned).all()
+    assert (here.passed[rest] == there.passed).all()
+    assert there.turned.max() > 0
