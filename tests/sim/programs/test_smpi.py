@@ -46,7 +46,8 @@ def messages(program) -> list[tuple[int, int, int]]:
 ALGORITHMS = [
     (operation, algorithm)
     for operation in CollectivesConfig.operations()
-    for algorithm in typing.get_args(CollectivesConfig.model_fields[operation].annotation) if algorithm != "by_rules"
+    for algorithm in typing.get_args(CollectivesConfig.model_fields[operation].annotation)
+    if algorithm not in ("by_rules", "in_network")
 ]
 
 
