@@ -56,8 +56,8 @@ def run_cycles(route: Callable[..., int], pattern: Callable[..., int], net: Net,
             if wake > now:
                 net.cycle = wake  # all ranks compute: perhaps beyond the end
                 continue
-        allocate_routers(net, now)
-        drain(net, now)
+        allocate_routers(net, now, 0, net.routers)
+        drain(net, now, 0, net.routers)
         if net.feedback != 0:
             call_hook(net.feedback, net, WRITE, now, now)
         if net.replies != 0:
@@ -67,7 +67,7 @@ def run_cycles(route: Callable[..., int], pattern: Callable[..., int], net: Net,
         if net.sources != 0:
             call_hook(net.sources, net, now, now, now)
         else:
-            inject(net, route, pattern, now)
+            inject(net, route, pattern, now, 0, net.hosts)
         net.cycle = now + 1
         reason = stop_reason(net, now)
         if reason != DONE:

@@ -42,6 +42,7 @@ class LoadRun:
         self._found: Measurement
         #: how its network was proved free of deadlock, for people
         self.proof = run.proof
+        self.threads = run.threads.words
 
     def run(self, progress: Progress) -> None:
         """Warm up and measure."""
@@ -84,6 +85,7 @@ class ProgramRun:
         self._found: ProgramMeasurement
         #: as of `LoadRun`
         self.proof = run.proof
+        self.threads = run.threads.words
 
     def run(self, progress: Progress) -> None:
         """Run until all ranks have ended."""
@@ -139,7 +141,7 @@ class FlitRuns:
 
         return FLIT_SWEEP
 
-    def net(self, config: Config, load: float | None, seed: int | None) -> NetRun:
+    def net(self, config: Config, load: float | None, seed: int | None, threads: int | None = 1) -> NetRun:
         """Make a run at one load ready, or one of the program of section `workload`.
 
         Raises
@@ -150,7 +152,10 @@ class FlitRuns:
         if load is not None and config.traffic.source == "program":
             raise UserError("--load is for sources with a load, not for traffic.source: program")
         run = Simulation(
-            config, config.simulation.load if load is None else load, config.seed if seed is None else seed
+            config,
+            config.simulation.load if load is None else load,
+            config.seed if seed is None else seed,
+            threads=threads,
         )
         if run.placed is not None:
             return ProgramRun(run)
