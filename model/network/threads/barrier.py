@@ -4,6 +4,7 @@ A thread looks again some hundred times, then lets others run, and if that goes 
 shared core would cost all of them.
 """
 
+import time
 from typing import TYPE_CHECKING, Any
 
 from llvmlite import ir
@@ -11,7 +12,7 @@ from numba import int64, types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-from hopforge.model.kernel.compile import inlined
+from hopforge.model.kernel.compile import entry, inlined
 from hopforge.model.kernel.memory import int64s
 
 #: places of `control`, int64, each in a cache line of its own: threads that have arrived; barriers passed; a wish to
@@ -19,6 +20,8 @@ from hopforge.model.kernel.memory import int64s
 ARRIVED, PASSED, STOP, STOPPED, LOST, CONTROL_PLACES = range(0, 48, 8)
 #: why threads stop: somebody wants it; a part has few free packets left
 GO_ON, STOP_ASKED, STOP_GROW = range(3)
+#: number of the clock that nobody sets
+MONOTONIC = time.CLOCK_MONOTONIC
 #: looks before a thread lets others run; how often it does before it sleeps; for how long
 LOOKS, TURNS, SLEEP_US = 400, 1000, 50
 
@@ -35,6 +38,9 @@ if TYPE_CHECKING:  # see `kernel.bits.trailing_zeros`
 
     def sleep_us(time: Any) -> None:
         """Sleep for some microseconds."""
+
+    def clock_ns() -> int:
+        """Tell the time in ns since some moment."""
 else:
 
     def _pointer(builder: Any, address: Any) -> Any:
@@ -83,6 +89,21 @@ else:
 
         return types.void(types.int64), generate
 
+    @intrinsic
+    def clock_ns(_typing: Any) -> Any:
+        """Tell the time in ns since some moment (POSIX)."""
+
+        def generate(_context: Any, builder: Any, _signature: Any, _args: Any) -> Any:
+            whole = ir.IntType(64)
+            place = cgutils.alloca_once(builder, ir.ArrayType(whole, 2))
+            kind = ir.FunctionType(ir.IntType(32), [ir.IntType(32), place.type])
+            function = cgutils.get_or_insert_function(builder.module, kind, "clock_gettime")
+            builder.call(function, [ir.Constant(ir.IntType(32), MONOTONIC), place])
+            seconds, ns = (builder.load(cgutils.gep_inbounds(builder, place, 0, k)) for k in range(2))
+            return builder.add(builder.mul(seconds, ir.Constant(whole, 10**9)), ns)
+
+        return types.int64(), generate
+
 
 @inlined
 def wait_for_all(control: int, threads: int) -> Any:
@@ -112,3 +133,12 @@ def wait_for_all(control: int, threads: int) -> Any:
                 else:
                     sleep_us(int64(SLEEP_US))
     return int64(words[STOPPED])
+
+
+@entry(int64(int64, int64, int64), nogil=True)
+def pass_barriers(control: int, threads: int, count: int) -> int:
+    """Wait `count` times for all threads; returns the ns that it took."""
+    begin = clock_ns()
+    for _ in range(count):
+        wait_for_all(control, threads)
+    return clock_ns() - begin

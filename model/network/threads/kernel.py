@@ -10,7 +10,7 @@ from hopforge.model.network.core.draining import drain
 from hopforge.model.network.core.records import PATTERN_SIGNATURE, ROUTE_SIGNATURE, Net
 from hopforge.model.network.core.sources import inject
 from hopforge.model.network.core.switch_allocation import allocate_routers
-from hopforge.model.network.threads.barrier import GO_ON, STOP, STOP_GROW, wait_for_all
+from hopforge.model.network.threads.barrier import GO_ON, STOP, STOP_GROW, clock_ns, wait_for_all
 from hopforge.model.network.threads.mail import deliver_to_part, post
 from hopforge.model.network.threads.records import CREW_RECORD, Crew, Part, net_of, part_at
 
@@ -43,6 +43,7 @@ def run_parts(route: Callable[..., int], pattern: Callable[..., int], crew: Crew
         last = min(now + crew.window, crew.end)
         for me in range(first, end):
             part, net = part_at(crew, int64(me)), net_of(crew, int64(me))
+            started = clock_ns() if crew.times != 0 else int64(0)
             for cycle in range(now, last):
                 net.cycle = cycle
                 deliver_to_part(crew, part, net, route, int64(me), int64(cycle - now), half, int64(cycle))
@@ -56,6 +57,8 @@ def run_parts(route: Callable[..., int], pattern: Callable[..., int], crew: Crew
                 post(crew, part, net, int64(me), int64(last), 1 - half)
             if net.free_packets < crew.window * (part.end_host - part.first_host):
                 int64s(crew.control)[STOP] = STOP_GROW
+            if crew.times != 0:
+                int64s(crew.times)[(now - crew.begin) // crew.window * crew.parts + me] = clock_ns() - started
         now, half = last, 1 - half
         if wait_for_all(crew.control, crew.threads) != GO_ON:
             break

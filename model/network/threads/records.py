@@ -44,6 +44,7 @@ CREW = np.dtype(
         ("net", "i8"),  # NET[parts]
         ("part_of", "i8"),  # int32[routers]
         ("control", "i8"),  # int64[...]: see `barrier`
+        ("times", "i8"),  # int64[windows, parts]: ns that each part takes for each window; 0: they are not measured
         ("flit_half", "i8"),  # flits in one half of the mailboxes: one is read while the other is filled
         ("flit_mail", "i8"),  # int64[2, flit_half]: events between parts ...
         ("flit_place", "i8"),  # ... int64[from, to]: where those of two parts begin ...

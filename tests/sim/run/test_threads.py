@@ -66,7 +66,8 @@ def test_a_run_that_stays_on_one_thread_says_why_if_it_was_asked_for_more(more: 
 
 
 def test_packet_routers_stay_on_one_thread() -> None:
-    config = parse_config("name: t\ntopology: {kind: torus, radices: [4, 4]}\nrouter: {model: packet}\nrouting: {algorithm: por}\n")
+    routers = "router: {model: packet}\nrouting: {algorithm: por}\n"
+    config = parse_config(f"name: t\ntopology: {{kind: torus, radices: [4, 4]}}\n{routers}")
     assert prepare_net(config, threads=2).threads == "1: router.model is packet"
 
 
