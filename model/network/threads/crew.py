@@ -74,6 +74,7 @@ class Crew:
         self._scratch = [_scratch(state) for _ in range(threads - 1)]
         self._parts = [_part_arrays(state, self.ranges, number, self._masks) for number in range(parts)]
         self._mail = _mailboxes(self.ranges)
+        self._part_of_host = np.repeat(np.arange(parts, dtype=np.int32), np.diff(self.ranges.hosts))
         self._part_records = self._described_parts()
         self._record = self._described_crew()
         self._pool = 0
@@ -96,6 +97,7 @@ class Crew:
         record["lanes"] = len(ranges.lane_time)
         addresses: Arrays = {
             "lane_time": ranges.lane_time, "lane_host": ranges.lane_host, "part_of": ranges.part_of,
+            "part_of_host": self._part_of_host,
             "part": self._part_records, "net": self._records, "control": self._control, **self._mail,
         }  # fmt: skip
         for name, array in addresses.items():
@@ -190,7 +192,7 @@ class Crew:
             mine = slice(*(self.ranges.parts * each // self.threads for each in (thread, thread + 1)))
             for name, array in scratch.items():
                 records[name][mine] = array.ctypes.data
-        deal(state, self.ranges, self._parts, records, self._masks)
+        deal(state, self._record[0], self.ranges, self._parts, records, self._masks)
         self._record["begin"], self._record["end"] = state["cycle"], end
         self._control[:] = GO_ON
         for kind in KINDS:
@@ -199,7 +201,7 @@ class Crew:
     def _finish(self) -> None:
         """Put the state together again."""
         record, records = self._state.record, self._records
-        collect(self._state, self.ranges, self._parts, records, self._masks)
+        collect(self._state, self._record[0], self.ranges, self._parts, records, self._masks)
         for name in SUMS:
             record[name] += records[name].sum()
         for name in LARGEST:

@@ -8,42 +8,17 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
+from numba import int32, int64, types
 from numpy.typing import NDArray
 
-from hopforge.model.network.core.records import HOST_VC_BITS
+from hopforge.model.kernel.compile import entry, inlined
+from hopforge.model.kernel.memory import int32s, int64s
+from hopforge.model.network.core.records import HOST_VC_BITS, NET_RECORD, Net
 from hopforge.model.network.core.state import NetState
 from hopforge.model.network.threads.ranges import Ranges
+from hopforge.model.network.threads.records import CREW_RECORD, Crew, net_of, part_at
 
 Arrays = dict[str, NDArray[Any]]
-
-
-class Wheel(NamedTuple):
-    """Events of one kind: slot, place in the slot, and what they are, by slot and place."""
-
-    slot: NDArray[np.int64]
-    place: NDArray[np.int64]
-    event: NDArray[Any]
-
-
-def read_wheel(events: NDArray[Any], counts: NDArray[Any]) -> Wheel:
-    """List the events of a wheel."""
-    capacity = len(events) // len(counts)
-    slot = np.repeat(np.arange(len(counts)), counts)
-    place = _places(slot, counts)
-    return Wheel(slot, place, events[slot * capacity + place])
-
-
-def write_wheel(events: NDArray[Any], counts: NDArray[Any], slot: NDArray[np.int64], event: NDArray[Any]) -> None:
-    """Fill a wheel with events sorted by slot."""
-    capacity = len(events) // len(counts)
-    counts[:] = np.bincount(slot, minlength=len(counts))
-    events[slot * capacity + _places(slot, counts)] = event
-
-
-def _places(slot: NDArray[np.int64], counts: NDArray[Any]) -> NDArray[np.int64]:
-    """Place of each event in its slot, of events sorted by slot."""
-    first = np.concatenate([[0], np.cumsum(counts[:-1], dtype=np.int64)])
-    return np.arange(len(slot)) - first[slot]
 
 
 def own_bits(words: NDArray[np.uint64], first: int, end: int) -> NDArray[np.uint64]:
@@ -73,66 +48,124 @@ def masks_of(state: NetState) -> list[Mask]:
     return [Mask(name, ports) for name in by_port] + [Mask(name, 1) for name in ("draining", "active")]
 
 
-def deal(state: NetState, ranges: Ranges, parts: Sequence[Arrays], records: NDArray[Any], masks: list[Mask]) -> None:
+@inlined
+def part_with(crew: Crew, vc: int, beyond: int) -> int:
+    """Part of a VC of a router, or of a host VC: those have the numbers from `beyond` on."""
+    if vc < beyond:
+        return int64(int32s(crew.part_of)[vc // crew.span])
+    return int64(int32s(crew.part_of_host)[(vc - beyond) >> HOST_VC_BITS])
+
+
+@entry(types.void(NET_RECORD, CREW_RECORD))
+def deal_events(net: Net, crew: Crew) -> None:
+    """Put every event, and the heads behind tails that have left, into the wheels of its part."""
+    for slot in range(net.wheel_mask + 1):
+        first = slot * net.event_capacity
+        for p in range(crew.parts):
+            part = net_of(crew, int64(p))
+            int32s(part.flit_events)[slot] = 0
+            int32s(part.credit_events)[slot] = 0
+            int32s(part.ready_events)[slot] = 0
+        for e in range(int32s(net.flit_events)[slot]):
+            event = int64s(net.flit_event)[first + e]
+            part = net_of(crew, part_with(crew, event >> 32, net.input_vcs))
+            place = int32s(part.flit_events)[slot]
+            int64s(part.flit_event)[slot * part.event_capacity + place] = event
+            int32s(part.flit_events)[slot] = place + 1
+        for e in range(int32s(net.credit_events)[slot]):
+            m = int32s(net.credit_event)[first + e]
+            part = net_of(crew, part_with(crew, int64(m), net.output_vcs))
+            place = int32s(part.credit_events)[slot]
+            int32s(part.credit_event)[slot * part.event_capacity + place] = m
+            int32s(part.credit_events)[slot] = place + 1
+        for e in range(int32s(net.ready_events)[slot]):
+            n = int32s(net.ready_event)[first + e]
+            part = net_of(crew, part_with(crew, int64(n), net.input_vcs))
+            place = int32s(part.ready_events)[slot]
+            int32s(part.ready_event)[slot * part.event_capacity + place] = n
+            int32s(part.ready_events)[slot] = place + 1
+        for p in range(crew.parts):
+            part, there = part_at(crew, int64(p)), int32s(net_of(crew, int64(p)).flit_events)[slot]
+            int32s(part.base)[slot] = there
+            for lane in range(crew.lanes):
+                int32s(part.marks)[slot * crew.lanes + lane] = there
+    for p in range(crew.parts):
+        net_of(crew, int64(p)).heads_count = 0
+    for k in range(net.heads_count):
+        n = int32s(net.heads_next)[k]
+        part = net_of(crew, part_with(crew, int64(n), net.input_vcs))
+        int32s(part.heads_next)[part.heads_count] = n
+        part.heads_count += 1
+
+
+@entry(types.void(NET_RECORD, CREW_RECORD))
+def collect_events(net: Net, crew: Crew) -> None:
+    """Put the events of all parts, and their heads, into the wheels of the network."""
+    for slot in range(net.wheel_mask + 1):
+        first, count = slot * net.event_capacity, int64(0)
+        # first what was there before; last what comes to hosts before the lane from hosts of this cycle has begun
+        for lane in range(-1, crew.lanes + 1):
+            for p in range(crew.parts):
+                part, own = part_at(crew, int64(p)), net_of(crew, int64(p))
+                done = int64s(part.filled)
+                start = done[0] if lane >= 0 else int64(0)
+                stop = int64(int32s(own.flit_events)[slot])
+                if lane < 0:
+                    stop = int64(int32s(part.base)[slot])
+                elif lane < crew.lanes:
+                    stop = min(stop, int64(int32s(part.marks)[slot * crew.lanes + lane]))
+                for e in range(start, stop):
+                    int64s(net.flit_event)[first + count] = int64s(own.flit_event)[slot * own.event_capacity + e]
+                    count += 1
+                done[0] = max(start, stop)
+        int32s(net.flit_events)[slot] = int32(count)
+        credits, ready = int64(0), int64(0)
+        for p in range(crew.parts):
+            own = net_of(crew, int64(p))
+            place = slot * own.event_capacity
+            for e in range(int32s(own.credit_events)[slot]):
+                int32s(net.credit_event)[first + credits] = int32s(own.credit_event)[place + e]
+                credits += 1
+            for e in range(int32s(own.ready_events)[slot]):
+                int32s(net.ready_event)[first + ready] = int32s(own.ready_event)[place + e]
+                ready += 1
+        int32s(net.credit_events)[slot], int32s(net.ready_events)[slot] = int32(credits), int32(ready)
+    net.heads_count = 0
+    for p in range(crew.parts):
+        own = net_of(crew, int64(p))
+        for k in range(own.heads_count):
+            int32s(net.heads_next)[net.heads_count] = int32s(own.heads_next)[k]
+            net.heads_count += 1
+
+
+def deal(
+    state: NetState, crew: Any, ranges: Ranges, parts: Sequence[Arrays], records: NDArray[Any], masks: list[Mask]
+) -> None:
     """Hand out to the parts what is under way in a network, and its free packet records by their hosts."""
-    span, at_host = int(state["ports"]) * int(state["vcs"]), np.repeat(np.arange(ranges.parts), np.diff(ranges.hosts))
-
-    def part_of(vc: NDArray[np.int64], beyond: int) -> NDArray[np.int64]:
-        host = np.clip((vc - beyond) >> HOST_VC_BITS, 0, max(len(at_host) - 1, 0))
-        router = np.minimum(vc, beyond - 1) // span
-        return np.where(vc < beyond, ranges.part_of[router], at_host[host] if len(at_host) else 0)
-
-    flits = read_wheel(state["flit_event"], state["flit_events"])
-    credits = read_wheel(state["credit_event"], state["credit_events"])
-    ready = read_wheel(state["ready_event"], state["ready_events"])
-    heads = state["heads_next"][: int(state["heads_count"])].astype(np.int64)
-    of_flit = part_of(flits.event >> 32, int(state["input_vcs"]))
-    of_credit = part_of(credits.event.astype(np.int64), int(state["output_vcs"]))
-    of_ready, of_head = (ranges.part_of[vc // span] for vc in (ready.event.astype(np.int64), heads))
+    deal_events(state.record[0], crew)
     free = state["free_packet"][: int(state["free_packets"])]
     shares = len(free) * ranges.hosts // max(int(ranges.hosts[-1]), 1)
     for number, arrays in enumerate(parts):
-        for kind, wheel, of in (("flit", flits, of_flit), ("credit", credits, of_credit), ("ready", ready, of_ready)):
-            chosen = of == number
-            write_wheel(arrays[f"{kind}_event"], arrays[f"{kind}_events"], wheel.slot[chosen], wheel.event[chosen])
-        arrays["base"][:] = arrays["flit_events"]
-        arrays["marks"].reshape(len(arrays["base"]), -1)[:] = arrays["base"][:, None]
-        mine = heads[of_head == number]
-        arrays["heads_next"][: len(mine)] = mine
-        records["heads_count"][number] = len(mine)
-        part_free = free[shares[number] : shares[number + 1]]
-        arrays["free_packet"][: len(part_free)] = part_free
-        records["free_packets"][number] = len(part_free)
+        mine = free[shares[number] : shares[number + 1]]
+        arrays["free_packet"][: len(mine)] = mine
+        records["free_packets"][number] = len(mine)
         for mask in masks:
             first, end = mask.span(ranges, number)
             arrays[mask.name][:] = own_bits(state[mask.name], first, end)
 
 
-def collect(state: NetState, ranges: Ranges, parts: Sequence[Arrays], records: NDArray[Any], masks: list[Mask]) -> None:
+def collect(
+    state: NetState, crew: Any, ranges: Ranges, parts: Sequence[Arrays], records: NDArray[Any], masks: list[Mask]
+) -> None:
     """Put together again what the parts hold, after all have come to the same cycle."""
-    lanes, now, slots = len(ranges.lane_time), int(records["cycle"][0]), len(state["flit_events"])
-    wheels = [read_wheel(arrays["flit_event"], arrays["flit_events"]) for arrays in parts]
-    order = []
-    for arrays, wheel in zip(parts, wheels, strict=True):
-        marks = arrays["marks"].reshape(slots, lanes)[wheel.slot]
-        lane = np.where(wheel.place < arrays["base"][wheel.slot], 0, 1 + (marks > wheel.place[:, None]).argmax(axis=1))
-        order.append(wheel.slot * (lanes + 1) + lane)
-    by_lane = np.argsort(np.concatenate(order), kind="stable")
-    slot, event = (np.concatenate([getattr(one, name) for one in wheels])[by_lane] for name in ("slot", "event"))
-    write_wheel(state["flit_event"], state["flit_events"], slot, event)
-    for kind in ("credit", "ready"):
-        wheels = [read_wheel(arrays[f"{kind}_event"], arrays[f"{kind}_events"]) for arrays in parts]
-        slot, event = (np.concatenate([getattr(one, name) for one in wheels]) for name in ("slot", "event"))
-        by_slot = np.argsort(slot, kind="stable")
-        write_wheel(state[f"{kind}_event"], state[f"{kind}_events"], slot[by_slot], event[by_slot])
-    for name, count in (("heads_next", "heads_count"), ("free_packet", "free_packets")):
-        lists = [arrays[name][: int(n)] for arrays, n in zip(parts, records[count], strict=True)]
-        whole = np.concatenate(lists)
-        state[name][: len(whole)] = whole
-        state.record[count] = len(whole)
+    collect_events(state.record[0], crew)
+    lists = [arrays["free_packet"][: int(n)] for arrays, n in zip(parts, records["free_packets"], strict=True)]
+    free = np.concatenate(lists)
+    state["free_packet"][: len(free)] = free
+    state.record["free_packets"] = len(free)
     for mask in masks:
         state[mask.name][:] = 0
         for number, arrays in enumerate(parts):
             first, end = mask.span(ranges, number)
             state[mask.name][first >> 6 : (end + 63) >> 6] |= arrays[mask.name]
-    state.record["cycle"] = now
+    state.record["cycle"] = records["cycle"][0]

@@ -43,6 +43,7 @@ CREW = np.dtype(
         ("part", "i8"),  # PART[parts]
         ("net", "i8"),  # NET[parts]
         ("part_of", "i8"),  # int32[routers]
+        ("part_of_host", "i8"),  # int32[hosts]
         ("control", "i8"),  # int64[...]: see `barrier`
         ("times", "i8"),  # int64[windows, parts]: ns that each part takes for each window; 0: they are not measured
         ("flit_half", "i8"),  # flits in one half of the mailboxes: one is read while the other is filled
