@@ -13,7 +13,7 @@ Allocator = Literal["input_first", "output_first", "islip", "wavefront"]
 #: what only the router of docs/definitions/router.md has
 INPUT_QUEUED_KEYS = {
     "switching", "route_computation", "rc_cycles", "lookahead", "va", "sa", "arbiter", "qos", "speculation",
-    "hold_switch", "vc_release",
+    "hold_switch", "allocator_iterations", "input_speedup", "output_speedup", "internal_speedup", "vc_release",
     "credit_delay_cycles", "link_latency_cycles", "global_latency_cycles", "host_latency_cycles", "cycles_per_flit",
     "flit_bits", "tag_bits", "length_bits", "flit_buffers", "protection", "host_ports", "stream_beats",
 }  # fmt: skip
@@ -93,6 +93,17 @@ class RouterConfig(Section):
     hold_switch: bool = False
     """An input that the switch has granted an output stays connected with it for the flits of the packet that follow at
     once (not in hardware)."""
+    allocator_iterations: Annotated[int, Field(ge=1, le=16)] = 1
+    """Iterations of iSLIP (`va`, `sa`: `islip`) in a cycle (more than one: not in hardware)."""
+    input_speedup: Annotated[int, Field(ge=1, le=16)] = 1
+    """Crossbar ports of an input, a divisor of `vcs`: virtual channel v uses port v mod this (2 and more: not in
+    hardware)."""
+    output_speedup: Annotated[int, Field(ge=1, le=16)] = 1
+    """Crossbar ports of an output: input i uses port i mod this; flits wait behind them for the link (2 and more: not
+    in hardware)."""
+    internal_speedup: Annotated[float, Field(ge=1, le=8)] = 1.0
+    """Steps of a router in a cycle, on average; flits wait behind the crossbar for the link (above 1: not in
+    hardware)."""
     vc_release: Literal["tail", "credits"] = "tail"
     """A virtual channel is free when the tail has left, or when all its credits are back."""
     credit_delay_cycles: Annotated[int, Field(ge=0, le=1024)] = 0
@@ -155,6 +166,8 @@ class RouterConfig(Section):
             yield Problem("speculation", f"{limit}, not {self.speculation}")
         if self.hold_switch and (self.va == "free_queue" or self.speculation is not False):
             yield Problem("hold_switch", "must be false with speculation and with va=free_queue, not true")
+        if self.sped_up:
+            yield from self._speedup_problems()
         if self.sa == "input_ahead" and self.model == "input_queued":
             problem = choice_ahead_problem(self.va, self.route_computation, self.rc_cycles, self.switching)
             if problem:
@@ -175,6 +188,34 @@ class RouterConfig(Section):
         for key, other in CYCLES_OF.items():
             if key in given and other in given:
                 yield Problem(key, f"cannot stand together with {other}")
+
+    @property
+    def sped_up(self) -> str:
+        """Say which key asks for several crossbar ports, iterations or steps; empty: none."""
+        keys = ("allocator_iterations", "input_speedup", "output_speedup", "internal_speedup")
+        return next((key for key in keys if getattr(self, key) != 1), "")
+
+    def _speedup_problems(self) -> Iterator[Problem]:
+        """Check what does not go together with speedups and iterations."""
+        key = self.sped_up
+        with_it = f"with {key}={getattr(self, key):g}"
+        if key != "internal_speedup" and self.sa not in ("output_first", "islip"):
+            yield Problem("sa", f"must be islip or output_first {with_it}, not {self.sa}")
+        one_way = (("arbiter", "round_robin"), ("qos", "none"), ("speculation", False), ("hold_switch", False))
+        for other, needed in one_way:
+            value = getattr(self, other)
+            if value != needed:
+                yield Problem(other, f"must be {str(needed).lower()} {with_it}, not {str(value).lower()}")
+        if self.va == "free_queue":
+            yield Problem("va", f"must be an allocator {with_it}, not free_queue")
+        if self.vcs % self.input_speedup:
+            yield Problem("input_speedup", f"must divide vcs={self.vcs}, not {self.input_speedup}")
+        if self.internal_speedup != 1:
+            for other, at_once in (("rc_cycles", 0), ("route_computation", "table"), ("lookahead", False)):
+                value = getattr(self, other)
+                if value != at_once:
+                    limit = f"must be {str(at_once).lower()} with internal_speedup={self.internal_speedup:g}"
+                    yield Problem(other, f"{limit}, not {str(value).lower()}")
 
     def _lookahead_problems(self) -> Iterator[Problem]:
         """Check that the allocation can hide the next router's route computation."""

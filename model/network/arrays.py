@@ -35,6 +35,7 @@ def event_capacity(topology: Topology, router: RouterParameters, tables: Tables)
     Look-ahead: answers of engines come to those of RC; agents: heads that they have decided about.
     """
     of_port = 3 if router.lookahead or tables.agents is not None else 2
+    of_port += router.input_speedup if router.sped_up else 0
     return of_port * topology.routers * topology.max_ports + topology.hosts
 
 
@@ -43,7 +44,8 @@ def needs_lists(topology: Topology, router: RouterParameters, tables: Tables) ->
     separable = VC_ALLOCATORS[router.va] in (INPUT_FIRST, OUTPUT_FIRST) and router.arbiter != "matrix"
     one_word = topology.max_ports * router.vcs <= 64
     asks_once = router.speculation is False and not router.lookahead  # which needs the route before VA, too
-    return not (separable and one_word and tables.max_candidates == 1 and asks_once)
+    once = router.allocator_iterations == 1
+    return not (separable and one_word and tables.max_candidates == 1 and asks_once and once)
 
 
 def empty_sizes(topology: Topology, router: RouterParameters, tables: Tables, wheel: int) -> dict[str, int]:
@@ -81,9 +83,9 @@ def empty_sizes(topology: Topology, router: RouterParameters, tables: Tables, wh
         "ready_events": wheel,
         # tails that leave, heads that agents have decided about (an agent serves a router or more, and its queue is
         # full for at most one head of a port); the place behind the last one is written, too
-        "heads_next": 2 * NP + R + 1,
+        "heads_next": (1 + router.input_speedup) * NP + R + 1,
         "granted": NI,
-        "released": 2 * NP + 1,  # the place behind the last one is written, too
+        "released": (1 + router.input_speedup) * NP + 1,  # the place behind the last one is written, too
         "spec_vc": speculative,
         "spec_port": speculative,
         "spec_mask": speculative,
@@ -101,6 +103,9 @@ def empty_sizes(topology: Topology, router: RouterParameters, tables: Tables, wh
         "match_input": max(width, 64),
         "match_output": max(width, 64),
         "match_vc": max(width, 64),
+        "crossbar_pointer": NP * (router.output_speedup + 2 * router.input_speedup) if router.sped_up else 1,
+        "credit_sent": NP if router.sped_up else 1,
+        "credit_step": NP if router.sped_up else 1,
         "router": R,
         "histogram": HISTOGRAM_BINS,
         "network_histogram": HISTOGRAM_BINS,

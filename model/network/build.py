@@ -6,6 +6,7 @@ puts them together and adds the optional parts that the parameters ask for.
 
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 
 from hopforge.model.free_memory import refuse_beyond_memory
@@ -36,12 +37,14 @@ from hopforge.model.network.parts.class_arrays import put_classes
 from hopforge.model.network.parts.feedback import put_feedback
 from hopforge.model.network.parts.free_queue import ask_with_heads, give_vcs
 from hopforge.model.network.parts.held_switch import held_match
+from hopforge.model.network.parts.islip_vcs import match_islip
 from hopforge.model.network.parts.lookup_build import attach_lookup
 from hopforge.model.network.parts.messages import put_message_slots
 from hopforge.model.network.parts.program_arrays import put_program
 from hopforge.model.network.parts.reply_arrays import put_replies
 from hopforge.model.network.parts.shared_switch import begin_shared, shared_match
 from hopforge.model.network.parts.speculation import speculate
+from hopforge.model.network.parts.sped_switch import sped_match
 from hopforge.model.network.parts.spray_arrays import put_spraying
 from hopforge.model.network.parts.switch_match import switch_match
 from hopforge.model.network.parts.vc_match import match_vcs
@@ -101,6 +104,8 @@ def build_net(
     latency = link_latencies(topology, router)
     rc_cycles = router.rc_cycles if router.lookup is None else router.lookup.params.hit_cycles + 1
     longest = int(max(latency.max() + 3 + router.credit_delay_cycles, rc_cycles + 1))
+    if router.has_output_queues:  # which credits bound, and credits wait for their turn, too
+        longest += router.vcs * router.buffer_flits * int(np.max(router.cycles_per_flit))
     wheel = 1 << longest.bit_length()
 
     state = NetState()
@@ -158,6 +163,12 @@ def _check_limits(topology: Topology, router: RouterParameters, source: SourcePa
         raise NetworkError(f"ports must be at most {MAX_PORTS}, not {P} ({topology.name})")
     if P > ONE_WORD_PORTS:
         _check_wide(topology, router, tables)
+    for key, speedup in (("input_speedup", router.input_speedup), ("output_speedup", router.output_speedup)):
+        if P * speedup > ONE_WORD_PORTS and router.sped_up:
+            raise NetworkError(
+                f"router.{key} must leave at most {ONE_WORD_PORTS} crossbar ports with speedups and iterations, not "
+                f"{P} x {speedup} ({topology.name})"
+            )
     if tables.max_candidates > MAX_CANDIDATES:
         raise NetworkError(f"a packet may have at most {MAX_CANDIDATES} candidates, not {tables.max_candidates}")
     if router.switching != "wormhole" and source.longest > router.buffer_flits:
@@ -220,6 +231,9 @@ def _set_router(state: NetState, router: RouterParameters) -> None:
     s["release_credits"], s["rc_cycles"] = router.vc_release == "credits", router.rc_cycles
     s["lookahead"] = router.lookahead
     s["head_credits"] = router.va == "free_queue"
+    s["sped_up"], s["output_queues"] = router.sped_up, router.has_output_queues
+    s["input_speedup"], s["output_speedup"] = router.input_speedup, router.output_speedup
+    s["internal_speedup"], s["iterations"] = router.internal_speedup, router.allocator_iterations
     s["router_credit_delay"], s["deadlock_cycles"] = router.credit_delay_cycles, router.deadlock_cycles
 
 
@@ -236,8 +250,12 @@ def _put_router_parts(state: NetState, router: RouterParameters, ports: int) -> 
         state.put_function("vc_match", ask_with_heads)
         state.put_function("vc_queue", give_vcs)
     own_match = router.arbiter == "matrix" or SWITCH_ALLOCATORS[router.sa] != OUTPUT_FIRST
+    if router.allocator_iterations > 1 and VC_ALLOCATORS[router.va] == OUTPUT_FIRST:
+        state.put_function("vc_match", match_islip)
     if router.hold_switch:
         state.put_function("switch_match", held_match)
+    elif router.sped_up:
+        state.put_function("switch_match", sped_match)
     elif router.sa == "input_ahead":
         state.put_function("switch_match", match_chosen)
     elif router.speculation != "shared" and own_match:

@@ -46,17 +46,31 @@ def run_cycles(route: Callable[..., int], pattern: Callable[..., int], net: Net,
         now = int64(net.cycle)
         if net.feedback != 0:
             call_hook(net.feedback, net, READ, now, now)
-        deliver(net, route, now)
-        if net.lookup != 0:
-            step_lookups(net.lookup_step, net, now)
-        if net.source_kind == PROGRAM:
-            wake = call_hook(net.messages, net, CYCLE, now, now)
-            if wake < 0:
-                return -wake
-            if wake > now:
-                net.cycle = wake  # all ranks compute: perhaps beyond the end
-                continue
-        allocate_routers(net, now, 0, net.routers)
+        begins, wake = True, now
+        while True:  # a step of the routers; in all but the first only the next heads of VCs are new
+            deliver(net, route, now)
+            if begins:
+                if net.lookup != 0:
+                    step_lookups(net.lookup_step, net, now)
+                if net.source_kind == PROGRAM:
+                    wake = call_hook(net.messages, net, CYCLE, now, now)
+                    if wake < 0:
+                        return -wake
+                    if wake > now:
+                        break  # all ranks compute
+                if net.sped_up != 0:
+                    net.partial_steps += net.internal_speedup
+                begins = False
+            if net.sped_up != 0:
+                net.partial_steps -= 1
+                net.steps += 1
+                net.step_follows = int64(net.partial_steps >= 1)
+            allocate_routers(net, now, 0, net.routers)
+            if net.step_follows == 0:
+                break
+        if begins:
+            net.cycle = wake  # perhaps beyond the end
+            continue
         drain(net, now, 0, net.routers)
         if net.feedback != 0:
             call_hook(net.feedback, net, WRITE, now, now)

@@ -1,6 +1,7 @@
 """Parameters of a simulated network: routers, sources, data of routing and pattern."""
 
 import dataclasses
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -55,6 +56,10 @@ class RouterParameters:
     arbiter: str = "round_robin"
     speculation: bool | str = False
     hold_switch: bool = False
+    allocator_iterations: int = 1
+    input_speedup: int = 1
+    output_speedup: int = 1
+    internal_speedup: float = 1.0
     vc_release: str = "tail"
     credit_delay_cycles: int = 0
     link_latency_cycles: Any = 1
@@ -84,6 +89,7 @@ class RouterParameters:
                 "false with speculation and va=free_queue",
                 self.hold_switch,
             ),
+            *self._speedup_checks(),
             ("vc_release", self.vc_release in ("tail", "credits"), "tail or credits", self.vc_release),
             ("rc_cycles", self.rc_cycles >= 0, "at least 0", self.rc_cycles),
             ("credit_delay_cycles", self.credit_delay_cycles >= 0, "at least 0", self.credit_delay_cycles),
@@ -95,6 +101,39 @@ class RouterParameters:
                 raise NetworkError(f"{name} must be {limit}, not {value}")
         if int(np.min(self.link_latency_cycles)) < 1:
             raise NetworkError(f"link_latency_cycles must be at least 1, not {int(np.min(self.link_latency_cycles))}")
+
+    @property
+    def sped_up(self) -> bool:
+        """Whether SA has several crossbar ports at an input or output, several iterations or steps in a cycle."""
+        return self.internal_speedup != 1 or self.has_crossbar_ports
+
+    @property
+    def has_crossbar_ports(self) -> bool:
+        """Whether iSLIP has several crossbar ports at an input or output, or several iterations."""
+        return (self.allocator_iterations, self.input_speedup, self.output_speedup) != (1, 1, 1)
+
+    @property
+    def has_output_queues(self) -> bool:
+        """Whether flits wait behind the crossbar until the channel takes them."""
+        return self.output_speedup > 1 or self.internal_speedup > 1
+
+    def _speedup_checks(self) -> Iterator[tuple[str, bool, str, Any]]:
+        plain = not self.sped_up
+        islip = SWITCH_ALLOCATORS[self.sa] == OUTPUT_FIRST if self.sa in SWITCH_ALLOCATORS else False
+        beside = "with speedups and iterations"
+        yield "allocator_iterations", 1 <= self.allocator_iterations <= 16, "1..16", self.allocator_iterations
+        divides = self.input_speedup >= 1 and self.vcs % self.input_speedup == 0
+        yield "input_speedup", divides, f"a divisor of vcs={self.vcs}", self.input_speedup
+        yield "output_speedup", 1 <= self.output_speedup <= 16, "1..16", self.output_speedup
+        yield "internal_speedup", 1 <= self.internal_speedup <= 8, "1..8", self.internal_speedup
+        yield "sa", islip or not self.has_crossbar_ports, f"output_first or islip {beside}", self.sa
+        yield "sa", plain or self.sa != "input_ahead", f"another one than input_ahead {beside}", self.sa
+        yield "va", plain or self.va != "free_queue", f"another one than free_queue {beside}", self.va
+        yield "arbiter", plain or self.arbiter == "round_robin", f"round_robin {beside}", self.arbiter
+        yield "speculation", plain or self.speculation is False, f"false {beside}", self.speculation
+        yield "hold_switch", plain or not self.hold_switch, f"false {beside}", self.hold_switch
+        once = self.internal_speedup == 1 or (self.rc_cycles == 0 and self.lookup is None and not self.lookahead)
+        yield "internal_speedup", once, "1 unless routes are read at once (rc_cycles 0)", self.internal_speedup
 
 
 @dataclass(frozen=True)

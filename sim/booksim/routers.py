@@ -9,7 +9,10 @@ _ALLOCATORS = {"islip": "islip", "separable_input_first": "input_first", "separa
                "wavefront": "wavefront"}  # fmt: skip
 _LACKS = {"max_size", "pim", "loa", "rr_wavefront", "select"}
 _ARBITERS = ("round_robin", "matrix")
+#: keys that the router iq does not pass to its allocators (`Allocator::NewAllocator` without a configuration)
+_NOT_ASKED = ("arb_type", "alloc_iters")
 _MOST_CYCLES = 1024
+_MOST_ITERATIONS, _MOST_SPEEDUP, _MOST_STEPS = 16, 16, 8
 #: BookSim's loops over a stage end at the first flit that is in it, so that the others of the router wait
 _BATCHES = "BookSim takes a batch at a time through a stage of several cycles, hopforge's are pipelined"
 
@@ -22,9 +25,6 @@ _ONLY: dict[str, tuple[int | float | str, str]] = {
     "vc_busy_when_full": (0, "hopforge takes a virtual channel for free although it has no credit"),
     "vc_prioritize_empty": (0, "hopforge does not prefer empty virtual channels"),
     "vc_shuffle_requests": (0, "hopforge does not shuffle requests"),
-    "input_speedup": (1, "hopforge has one crossbar port for each input"),
-    "output_speedup": (1, "hopforge has one crossbar port for each output"),
-    "internal_speedup": (1.0, "hopforge's routers make one step a cycle"),
     "output_buffer_size": (-1, "hopforge's router has no output buffers of a limited size"),
     "vc_alloc_delay": (1, "BookSim itself ends with a failed assertion unless it is 1"),
     "sw_alloc_delay": (1, "BookSim itself ends with a failed assertion unless it is 1"),
@@ -48,6 +48,7 @@ def translate_router(settings: Settings) -> dict[str, Any]:
     vcs = settings.at_least("num_vcs", 1, 16)
     router: dict[str, Any] = {"vcs": vcs, "buffer_flits": _buffer_flits(settings, vcs)}
     router |= _allocators(settings)
+    router |= _speedups(settings, vcs)
     router |= _speculation(settings)
     router["rc_cycles"] = settings.at_least("routing_delay", 0)
     if router["rc_cycles"] > 1:
@@ -59,6 +60,7 @@ def translate_router(settings: Settings) -> dict[str, Any]:
         if "speculation" in router:
             settings.refuse("hold_switch_for_packet", "hopforge holds the switch without speculation only")
         router["hold_switch"] = True
+    _refuse_beside_speedups(settings, router)
     if settings.at_least("wait_for_tail_credit", 0, 1):
         router["vc_release"] = "credits"
     return router
@@ -74,9 +76,42 @@ def _buffer_flits(settings: Settings, vcs: int) -> int:
     return settings.at_least("vc_buf_size", 1, 65535)
 
 
-def _allocators(settings: Settings) -> dict[str, str]:
-    """Return va, sa and, if it is another one, their arbiter."""
-    found: dict[str, str] = {}
+def _speedups(settings: Settings, vcs: int) -> dict[str, Any]:
+    """Return the speedups other than 1."""
+    found: dict[str, Any] = {
+        "input_speedup": settings.at_least("input_speedup", 1, _MOST_SPEEDUP),
+        "output_speedup": settings.at_least("output_speedup", 1, _MOST_SPEEDUP),
+        "internal_speedup": settings.number("internal_speedup"),
+    }
+    if vcs % found["input_speedup"]:
+        settings.refuse("input_speedup", f"hopforge has divisors of num_vcs = {vcs} only")
+    if not 1 <= found["internal_speedup"] <= _MOST_STEPS:
+        settings.refuse("internal_speedup", f"must be 1 to {_MOST_STEPS}")
+    if found["internal_speedup"] > 1 and settings.whole("routing_delay"):
+        settings.refuse("internal_speedup", "hopforge has it with routing_delay = 0 only")
+    return {key: value for key, value in found.items() if value != 1}
+
+
+def _refuse_beside_speedups(settings: Settings, router: dict[str, Any]) -> None:
+    """Refuse what hopforge has without speedups and with one iteration only."""
+    speedup = next((key for key in ("input_speedup", "output_speedup", "internal_speedup") if key in router), "")
+    if not speedup and router.get("allocator_iterations", 1) == 1:
+        return
+    beside = f"{speedup} of more than 1" if speedup else "several iterations"
+    if speedup != "internal_speedup" and router["sa"] not in ("islip", "output_first"):
+        settings.refuse("sw_allocator", f"hopforge has {beside} with islip or separable_output_first only")
+    if "arbiter" in router:
+        settings.refuse("sw_allocator", f"hopforge has {beside} with round_robin arbiters only")
+    if "speculation" in router:
+        settings.refuse("speculative", f"hopforge has {beside} without speculation only")
+    if "hold_switch" in router:
+        settings.refuse("hold_switch_for_packet", f"hopforge has {beside} without it only")
+
+
+def _allocators(settings: Settings) -> dict[str, Any]:
+    """Return va, sa and, if they are others, their arbiter and the iterations of iSLIP."""
+    found: dict[str, Any] = {}
+    iterations: dict[str, int] = {}
     arbiters: dict[str, str] = {}
     for key, ours in (("vc_allocator", "va"), ("sw_allocator", "sa")):
         name, parameters = with_parameters(settings.text(key))
@@ -85,30 +120,32 @@ def _allocators(settings: Settings) -> dict[str, str]:
             settings.refuse(key, f"{why}; it has {', '.join(_ALLOCATORS)}")
         found[ours] = _ALLOCATORS[name]
         if name == "islip":
-            _one_iteration(settings, key, parameters)
+            iterations[key] = _iterations(settings, key, parameters)
             arbiters[key] = "round_robin"
         elif name != "wavefront":
-            arbiters[key] = parameters[0] if parameters else settings.text("arb_type")
+            iterations[key] = 1
+            arbiters[key] = parameters[0] if parameters else "round_robin"
             if arbiters[key] not in _ARBITERS:
-                settings.refuse(key if parameters else "arb_type", f"hopforge has arbiters {', '.join(_ARBITERS)}")
+                settings.refuse(key, f"hopforge has arbiters {', '.join(_ARBITERS)}")
     if len(set(arbiters.values())) > 1:
         settings.refuse("sw_allocator", "hopforge has the same arbiters in both allocators; here they differ")
     if "matrix" in arbiters.values():
         found["arbiter"] = "matrix"
-    settings.no_effect("the allocators do not ask for it", "arb_type", "alloc_iters")
-    if any(name == "islip" for name in found.values()):
-        settings.without_effect.pop("alloc_iters", None)
-    if any(name.endswith("_first") for name in found.values()):
-        settings.without_effect.pop("arb_type", None)
+    if len(set(iterations.values())) > 1:
+        settings.refuse("sw_allocator", "hopforge has the same iterations in both allocators; here they differ")
+    if any(value > 1 for value in iterations.values()):
+        found["allocator_iterations"] = next(iter(iterations.values()))
+    settings.no_effect("BookSim hands its allocators what stands in brackets behind their names only", *_NOT_ASKED)
     return found
 
 
-def _one_iteration(settings: Settings, key: str, parameters: list[str]) -> None:
-    if parameters:
-        if parameters[0] != "1":
-            settings.refuse(key, "hopforge's islip makes one iteration")
-    else:
-        settings.must_be("alloc_iters", 1, "hopforge's islip makes one iteration")
+def _iterations(settings: Settings, key: str, parameters: list[str]) -> int:
+    """Return the iterations of ``islip(n)``."""
+    if not parameters:
+        return 1
+    if not parameters[0].isdecimal() or not 1 <= int(parameters[0]) <= _MOST_ITERATIONS:
+        settings.refuse(key, f"hopforge's islip makes 1 to {_MOST_ITERATIONS} iterations")
+    return int(parameters[0])
 
 
 def _speculation(settings: Settings) -> dict[str, Any]:

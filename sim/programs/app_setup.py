@@ -29,7 +29,7 @@ from hopforge.sim.jobs.placed_jobs import JobsTogether, place_jobs
 from hopforge.sim.packet.settings import packet_cycle_ns
 from hopforge.sim.programs.cache_delays import CacheUse
 from hopforge.sim.programs.flow_network import switch_ns
-from hopforge.sim.programs.loggops_run import ScheduleSetup, prepare_loggops
+from hopforge.sim.programs.loggops_setup import ScheduleSetup, prepare_loggops
 from hopforge.sim.programs.simgrid import MAX_FULL_HOSTS
 from hopforge.sim.programs.smpi_command import check_simgrid, several_links
 from hopforge.sim.run.jobs import Job, try_variants

@@ -30,7 +30,8 @@ from hopforge.sim.programs.graph_activity import activity_rows, graph_activity
 from hopforge.sim.programs.jobs_run import job_rows, run_jobs
 from hopforge.sim.programs.link_bytes import link_bytes, link_rows
 from hopforge.sim.programs.loggops_engine import LARGEST_TIME
-from hopforge.sim.programs.loggops_run import LoggopsRun, ScheduleSetup, run_schedule
+from hopforge.sim.programs.loggops_run import LoggopsRun, run_schedule
+from hopforge.sim.programs.loggops_setup import ScheduleSetup
 from hopforge.sim.run.lookup_measures import lookup_totals
 from hopforge.sim.run.reordering import reordering
 from hopforge.sim.traffic.program_traffic import switch_visits

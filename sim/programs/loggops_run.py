@@ -1,4 +1,4 @@
-"""A program by the model LogGOPS: its preparation, its run and what that tells."""
+"""A program by the model LogGOPS: its run and what that tells."""
 
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
@@ -6,37 +6,14 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from hopforge.model.config import Config
-from hopforge.model.config.workload import ProgramWorkload
 from hopforge.model.output.results import MEASURED, run_metadata, staged, write_metadata, write_tables
-from hopforge.model.topology import build
-from hopforge.model.workload.schedule import SEND, Schedule
+from hopforge.model.workload.schedule import SEND
 from hopforge.sim.programs.graph_activity import GraphActivity, activity_rows, graph_activity
 from hopforge.sim.programs.loggops_engine import LoggopsSettings, run_loggops
+from hopforge.sim.programs.loggops_setup import ScheduleSetup
 from hopforge.sim.programs.rank_times import ProgramMeasurement, mean_share
-from hopforge.sim.traffic.placed import map_ranks
-from hopforge.sim.traffic.scheduled import workload_schedule
-
-
-@dataclass(frozen=True, eq=False)
-class ScheduleSetup:
-    """A schedule that is ready to run.
-
-    Attributes
-    ----------
-    config : Config
-        The file.
-    schedule : Schedule
-        What to run.
-    host : ndarray, int32[rank]
-        Host of each rank.
-    """
-
-    config: Config
-    schedule: Schedule
-    host: NDArray[np.int32]
 
 
 @dataclass(frozen=True)
@@ -110,19 +87,6 @@ class LoggopsRun:
             })
             found = {key: value for key, value in asdict(self.found).items() if key not in MEASURED}
             write_metadata(scratch, {**run_metadata(self.config), "found": found})
-
-
-def prepare_loggops(config: Config, workload: ProgramWorkload) -> ScheduleSetup:
-    """Make a program ready for the engine loggops; ranks need hosts, though nothing runs on the network.
-
-    Raises
-    ------
-    GoalError, WorkloadError, TraceError, AppError
-        A bad file, a program that does not run so, or more ranks than hosts.
-    """
-    topology = build(config.topology, config.address)
-    schedule = workload_schedule(workload, topology, config.seed, config.app.host_gflops)
-    return ScheduleSetup(config, schedule, map_ranks(workload.mapping, schedule.ranks, topology, config.seed))
 
 
 def run_schedule(setup: ScheduleSetup, progress: Callable[[int, int], None] | None = None) -> LoggopsRun:

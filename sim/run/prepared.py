@@ -1,6 +1,7 @@
 """What each command that simulates a network makes of a file before its run."""
 
 from hopforge.model.config import Config
+from hopforge.model.errors import UserError
 from hopforge.model.network.settings import Script
 from hopforge.sim.run.jobs import Job, network_jobs
 from hopforge.sim.run.model_runs import NetRun, SeriesRun, model_runs, sweep_runs
@@ -31,8 +32,17 @@ def prepare_trace(
     script: Script | None = None,
     check: bool = True,
 ) -> Simulation:
-    """Make the run ready whose packets are followed; `script` and `check` as for `Simulation`."""
+    """Make the run ready whose packets are followed; `script` and `check` as for `Simulation`.
+
+    Raises
+    ------
+    UserError
+        Flits wait behind the crossbar, which the log of a trace does not know.
+    """
     router_model(config, "trace")
+    for key in ("output_speedup", "internal_speedup"):
+        if (value := getattr(config.router, key)) != 1:
+            raise UserError(f"trace: router.{key} must be 1 (times behind the crossbar are not logged), not {value:g}")
     offered = config.simulation.load if load is None else load
     return Simulation(config, offered, config.seed if seed is None else seed, script=script, check=check)
 

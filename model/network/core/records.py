@@ -384,6 +384,12 @@ _SETTINGS = [
     ("fifo_bytes", "i8"),  # from the FIFO of an input VC to that of the next
     ("far", "i8"),  # the state is larger than what stays near the processor: load more ahead of time
     ("candidate_bytes", "i8"),  # from the candidates of an input VC to those of the next
+    ("sped_up", "i8"),  # SA by `parts.sped_switch`: several crossbar ports, steps of a cycle, iterations
+    ("input_speedup", "i8"),  # crossbar ports of an input
+    ("output_speedup", "i8"),  # ... of an output
+    ("internal_speedup", "f8"),  # steps of a router in a cycle
+    ("iterations", "i8"),  # of iSLIP
+    ("output_queues", "i8"),  # flits wait behind the crossbar until the channel takes them
     ("port_share", "i8"),  # VC number · port_share >> PORT_SHARE_BITS is its port
     ("decides", "i8"),  # the relation is asked when a head leaves its host, too (routing.decision: host)
     ("choices", "i8"),  # address of int64[]: what the proof lets `routing.plan.draw_below` draw; 0: random numbers
@@ -392,6 +398,9 @@ _SETTINGS = [
 _COUNTERS = [
     ("cycle", "i8"),
     ("last_move", "i8"),
+    ("partial_steps", "f8"),  # sped_up: what is left of a step ...
+    ("steps", "i8"),  # ... steps since the beginning ...
+    ("step_follows", "i8"),  # ... and whether another one follows in this cycle
     ("free_packets", "i8"),
     ("heads_count", "i8"),
     ("sparse", "i8"),  # `far`, but what this cycle touches stays near the processor
@@ -508,6 +517,9 @@ ARRAYS: dict[str, np.dtype[Any]] = {
     "match_input": np.dtype("int64"),  # of one router in SA: requests, then matches: input ...
     "match_output": np.dtype("int64"),  # ... output
     "match_vc": np.dtype("int64"),  # ... VC
+    "crossbar_pointer": np.dtype("int32"),  # sped_up: int32[routers, (2·input_speedup + output_speedup)·P]
+    "credit_sent": np.dtype("int64"),  # sped_up: int64[routers·P]: cycle of the last credit of an input port ...
+    "credit_step": np.dtype("int64"),  # ... and 1 + the step in which it was made
     "table": np.dtype("int32"),  # of the routing algorithm
     "memory": np.dtype("float64"),  # of the routing algorithm (learning)
     "router_rng": np.dtype("uint64"),

@@ -10,7 +10,7 @@ from numba import int64, uint32, uint64
 from hopforge.model.kernel.bits import bit_of, bits_at, bits_between, first_at_or_after, first_of_words, trailing_zeros
 from hopforge.model.kernel.compile import inlined, inner
 from hopforge.model.kernel.memory import int32s, int64s, prefetch, words
-from hopforge.model.network.core.events import OUTPUT_VC_BYTES, leave_switch, pop_flit, send_flit
+from hopforge.model.network.core.events import OUTPUT_VC_BYTES, leave_switch, send_flit, take_first
 from hopforge.model.network.core.hooks import ACTIVATE, ALLOCATE, GRANT, MATCH, RELEASE, SETTLE, call_hook
 from hopforge.model.network.core.records import (
     HOST_VC_BITS,
@@ -47,15 +47,21 @@ def vcs_that_ask(net: Net, p: int, i: int) -> Any:
 @inlined
 def grant_switch(net: Net, n: int, p: int, now: int) -> None:
     """Send the first flit of input VC `n` to output port `p`."""
+    send_through(net, n, p, now, now, now)
+
+
+@inlined
+def send_through(net: Net, n: int, p: int, now: int, leaves: int, back: int) -> None:
+    """As `grant_switch`; the flit leaves as one that is granted in cycle `leaves`, its credit in cycle `back`."""
     vc = input_vc(net, n)
     m = int64(vc.out_vc)
     output = output_vc(net, m)
     port = output_port(net, p)
     output.credits = output.credits - 1
-    flit = pop_flit(net, n, now)
-    send_flit(net, n, m, port.flit_time, flit, now)
+    flit = take_first(net, n, now, back)
+    send_flit(net, n, m, leaves - now + port.flit_time, flit, now)
     port.flits += 1
-    port.busy_until = now + port.cycles_per_flit
+    port.busy_until = leaves + port.cycles_per_flit
     # without branches, which would be mispredicted
     tail = int64(flit & TAIL != 0)
     free = tail & (1 - net.release_credits)
@@ -63,8 +69,8 @@ def grant_switch(net: Net, n: int, p: int, now: int) -> None:
     output.owner = -1 if free != 0 else output.owner
     int32s(net.released)[net.released_count] = (p << HOST_VC_BITS) | int64(output.vc)  # free when VA is over
     net.released_count += free
-    leaves = uint64(tail) | uint64(output.credits == 0) | uint64(vc.flits == 0)
-    leave_switch(net, p, int64(vc.number), leaves)
+    over = uint64(tail) | uint64(output.credits == 0) | uint64(vc.flits == 0)
+    leave_switch(net, p, int64(vc.number), over)
 
 
 @inner

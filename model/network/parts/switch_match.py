@@ -197,7 +197,7 @@ def collect_requests(net: Net, router: int, now: int) -> tuple[Any, Any]:
             asking &= asking - uint64(1)
             vc = input_vc(net, first + number)
             i, o = int64(vc.port) - router * ports, int64(vc.out_port)
-            if output_port(net, router * ports + o).busy_until <= now:
+            if net.output_queues != 0 or output_port(net, router * ports + o).busy_until <= now:
                 match_input[pairs], match_output[pairs], match_vc[pairs] = i, o, vc_in_port(net, vc)
                 pairs += 1
                 shared |= (inputs & bit_of(i)) | (outputs & bit_of(o))

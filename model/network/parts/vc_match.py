@@ -134,7 +134,7 @@ def match_requests(net: Net, router: int, requests: int, shared: Any, now: int) 
         int64s(net.winner_rank),
         int64s(net.winner_request),
     )
-    stamp = now * net.routers + router  # marks the entries of `winner` that belong to this call
+    stamp = (now + net.steps) * net.routers + router  # marks the entries of `winner` that belong to this call
     for k in range(requests):
         if shared & bit_of(request_port[k]) == uint64(0):
             continue

@@ -20,7 +20,7 @@ def match_wavefront(net: Net, router: int, requests: int, now: int) -> int:
     vcs = net.vcs
     request_vc, request_port = int64s(net.request_vc), int64s(net.request_port)
     request_mask, winner_stamp = int64s(net.request_mask), int64s(net.winner_stamp)
-    stamp = now * net.routers + router  # marks the entries of `winner` that belong to this call
+    stamp = (now + net.steps) * net.routers + router  # marks the entries of `winner` that belong to this call
     width = net.ports * vcs
     diagonal = int64(router_at(net, router).va_diagonal)
     pair_order, pair_request = int64s(net.pair_order), int64s(net.pair_request)

@@ -67,6 +67,9 @@ def test_parameters_replace_what_the_file_says(tmp_path: Path) -> None:
     ("vc_allocator=separable_input_first", "router.va", "input_first"),
     ("speculative=1", "router.speculation", "shared"),
     ("hold_switch_for_packet=1", "router.hold_switch", True),
+    ("input_speedup=2", "router.input_speedup", 2),
+    ("output_speedup=3", "router.output_speedup", 3),
+    ("internal_speedup=1.5", "router.internal_speedup", 1.5),
     ("buf_size=64", "router.buffer_flits", 16),
     ("routing_function=xy_yx", "routing.algorithm", "booksim_xy_yx"),
     ("traffic=hotspot({{27,36}})", "traffic.targets", [27, 36]),
@@ -76,6 +79,29 @@ def test_parameters_replace_what_the_file_says(tmp_path: Path) -> None:
 def test_a_key_becomes(tmp_path: Path, parameter: str, where: str, expected: Any) -> None:
     section, key = where.split(".")
     assert sections(tmp_path, MESH, parameter)[section][key] == expected
+
+
+def test_iterations_and_arbiters_stand_in_brackets(tmp_path: Path) -> None:
+    """BookSim's router does not hand its configuration to its allocators: runs with these keys are bit-identical."""
+    plain = sections(tmp_path, MESH)["router"]
+    assert sections(tmp_path, MESH, "alloc_iters=3", "arb_type=matrix")["router"] == plain
+    twice = sections(tmp_path, MESH, "vc_allocator=islip(2)", "sw_allocator=islip(2)")["router"]
+    assert twice == plain | {"allocator_iterations": 2}
+    separable = ["vc_allocator=separable_output_first(matrix)", "sw_allocator=separable_output_first(matrix)"]
+    assert sections(tmp_path, MESH, *separable)["router"]["arbiter"] == "matrix"
+    assert "arbiter" not in sections(tmp_path, MESH, *(each.replace("(matrix)", "") for each in separable))["router"]
+
+
+@pytest.mark.parametrize(("parameters", "message"), [
+    (["internal_speedup=2.0", "routing_delay=1"], "internal_speedup = 2.0: hopforge has it with routing_delay = 0"),
+    (["input_speedup=2", "speculative=1"], "speculative = 1: hopforge has input_speedup of more than 1 without"),
+    (["output_speedup=2", "sw_allocator=wavefront"], "sw_allocator = wavefront: hopforge has output_speedup of more"),
+    (["internal_speedup=2.0", "hold_switch_for_packet=1"], "hold_switch_for_packet = 1: hopforge has internal_speedup"),
+    (["vc_allocator=islip(2)", "sw_allocator=separable_output_first"], "the same iterations in both allocators"),
+])  # fmt: skip
+def test_what_does_not_go_with_speedups_is_refused(tmp_path: Path, parameters: list[str], message: str) -> None:
+    with pytest.raises(BooksimError, match=message):
+        sections(tmp_path, MESH, *parameters)
 
 
 def test_tornado_moves_every_digit_of_the_terminal(tmp_path: Path) -> None:
@@ -90,9 +116,10 @@ def test_tornado_moves_every_digit_of_the_terminal(tmp_path: Path) -> None:
     ("sw_alloc_delay=2", "sw_alloc_delay = 2: BookSim itself ends with a failed assertion"),
     ("st_final_delay=2", "st_final_delay = 2: BookSim takes a batch at a time"),
     ("routing_delay=2", "routing_delay = 2: BookSim takes a batch at a time"),
-    ("internal_speedup=2.0", "internal_speedup = 2.0: hopforge's routers make one step a cycle"),
+    ("internal_speedup=0.5", "internal_speedup = 0.5: must be 1 to 8"),
+    ("input_speedup=3", "input_speedup = 3: hopforge has divisors of num_vcs = 4 only"),
+    ("sw_allocator=islip(0)", r"sw_allocator = islip\(0\): hopforge's islip makes 1 to 16 iterations"),
     ("sw_allocator=max_size", "sw_allocator = max_size: hopforge has no allocator max_size; it has islip"),
-    ("alloc_iters=2", "alloc_iters = 2: hopforge's islip makes one iteration"),
     ("topology=fly", "topology = fly: hopforge has no networks"),
     ("routing_function=min_adapt", "routing_function = min_adapt: "),
     ("routing_function=nonsense", "routing_function = nonsense: topology mesh has adaptive_xy_yx, dim_order, dor"),
@@ -162,6 +189,16 @@ def test_a_wrong_network_file_is_one_line(tmp_path: Path, text: str, message: st
     (f"topology = tree4; k = 4; n = 3; routing_function = nca; {ROUTER}", 0.1, 19.878, None, 0.02),
     ("topology = cmesh; k = 4; n = 2; c = 4; x = 4; y = 4; xr = 2; yr = 2; routing_function = dor_no_express; "
      f"use_noc_latency = 0; hold_switch_for_packet = 1; packet_size = 4; {ROUTER}", 0.1, 21.654, 3.5, 0.02),
+    # crossbar ports, iterations and steps: 7500 cycles of packets of four flits; without them 41.1 cycles
+    (f"{MESH} use_noc_latency = 0; packet_size = 4; input_speedup = 2;", 0.3, 37.787, None, 0.02),
+    (f"{MESH} use_noc_latency = 0; packet_size = 4; output_speedup = 2;", 0.3, 38.756, None, 0.02),
+    (f"{MESH} use_noc_latency = 0; packet_size = 4; sw_allocator = islip(2); vc_allocator = islip(2);",
+     0.3, 39.627, None, 0.02),
+    (f"{MESH} use_noc_latency = 0; packet_size = 4; input_speedup = 2; output_speedup = 2; sw_allocator = islip(3); "
+     "vc_allocator = islip(3);", 0.3, 36.972, None, 0.02),
+    (f"{MESH} use_noc_latency = 0; packet_size = 4; internal_speedup = 2.0;", 0.3, 30.215, None, 0.02),
+    (f"{MESH} use_noc_latency = 0; packet_size = 4; internal_speedup = 1.5; sw_allocator = separable_input_first; "
+     "vc_allocator = separable_input_first;", 0.3, 30.903, None, 0.02),
     # links of 2, 4 and 6 cycles by distance
     (f"{BUTTERFLY} routing_function = ran_min; use_noc_latency = 1;", 0.1, 15.619, 2.5, 0.02),
 ])  # fmt: skip

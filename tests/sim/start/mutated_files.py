@@ -248,11 +248,15 @@ class TooLongError(Exception):
 
 @contextmanager
 def limit(seconds: int) -> Iterator[None]:
-    """Leave the block after some time; within a destructor, where Python would drop the exception, a little later."""
+    """Leave the block after some time.
+
+    Within a destructor, where Python would drop the exception, and in the compiler, whose library would be left half
+    made, a little later.
+    """
 
     def leave(_: int, frame: FrameType | None) -> None:
         while frame is not None:
-            if frame.f_code.co_name == "__del__":
+            if frame.f_code.co_name == "__del__" or "/numba/core/" in frame.f_code.co_filename:
                 return
             frame = frame.f_back
         raise TooLongError

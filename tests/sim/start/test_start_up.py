@@ -67,6 +67,11 @@ def test_commands_need_none_of_them(tmp_path: Path, words: list[str]) -> None:
     assert imported(COMMAND, words[0], str(tmp_path / "c.yml"), *words[1:], *output) == []
 
 
+@pytest.mark.parametrize("name", ["demo", "app_jobs"])
+def test_a_check_of_engines_and_programs_needs_none_of_them(name: str) -> None:
+    assert imported(COMMAND, "check", str(Path(__file__).parents[3] / "configs" / f"{name}.yml")) == []
+
+
 def test_plots_are_drawn_on_demand(tmp_path: Path) -> None:
     (tmp_path / "c.yml").write_text(CONFIG)
     words = ["net", str(tmp_path / "c.yml"), "--load", "0.1"]

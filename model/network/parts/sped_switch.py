@@ -1,0 +1,173 @@
+"""SA with several crossbar ports at an input or output, several iterations, or several steps in a cycle (router.md).
+
+Crossbar port e = i·input_speedup + v mod input_speedup of input i serves the VCs v of its class; port
+f = o·output_speedup + i mod output_speedup of output o serves the inputs i of its class, as in BookSim 2.
+"""
+
+from typing import Any
+
+from numba import int64, uint64
+
+from hopforge.model.kernel.bits import bit_of, bits_at, first_at_or_after, trailing_zeros
+from hopforge.model.kernel.compile import c_kernel, inlined, inner
+from hopforge.model.kernel.memory import int8s, int32s, int64s, words
+from hopforge.model.network.core.hooks import HOOK_SIGNATURE
+from hopforge.model.network.core.records import OUTPUT_FIRST, Net, output_port, router_at
+from hopforge.model.network.core.switch_allocation import note_grant, send_through, vcs_that_ask
+from hopforge.model.network.parts.switch_match import collect_requests, enter_requests, match_ports, move_pointers
+
+
+@inlined
+def pointers_of(net: Net, router: int) -> int:
+    """Place of the pointers of a router: of its crossbar outputs, of its crossbar inputs, then of their VCs."""
+    return router * net.ports * (net.output_speedup + 2 * net.input_speedup)
+
+
+@inlined
+def leaving_cycle(net: Net, p: int, now: int) -> int:
+    """Cycle of the grant as which a flit leaves that output port `p` is granted now; it waits for those before it.
+
+    A grant passes the crossbar in the next step: in this cycle, if another step follows.
+    """
+    if net.output_queues == 0:
+        return now
+    return max(now - net.step_follows, int64(output_port(net, p).busy_until))
+
+
+@inlined
+def credit_cycle(net: Net, q: int, now: int) -> int:
+    """Cycle in which the credit of a flit leaves input port `q`: one a cycle, which holds all VCs of a step."""
+    sent, step = int64s(net.credit_sent), int64s(net.credit_step)
+    if step[q] != net.steps + 1:
+        step[q] = net.steps + 1
+        sent[q] = max(now, sent[q] + 1)
+    return int64(sent[q])
+
+
+@inner
+def gather_requests(net: Net, router: int, now: int) -> Any:
+    """Enter who asks for which crossbar output in ``net.asking_inputs``; returns the mask of these outputs.
+
+    For a crossbar input and output the first VC at or after the pointer of the input stands, in ``representative``.
+    """
+    ports, many, outs = net.ports, net.input_speedup, net.output_speedup
+    asking_inputs, representative = words(net.asking_inputs), int8s(net.representative)
+    turn = int32s(net.crossbar_pointer + 4 * (pointers_of(net, router) + ports * (outs + many)))
+    requested = uint64(0)
+    asked = bits_at(words(net.asking), router * ports, ports)
+    while asked != uint64(0):
+        o = trailing_zeros(asked)
+        asked &= asked - uint64(1)
+        p = router * ports + o
+        if net.output_queues == 0 and output_port(net, p).busy_until > now:
+            continue
+        for i in range(ports):
+            vcs = vcs_that_ask(net, p, i)
+            while vcs != uint64(0):
+                v = trailing_zeros(vcs)
+                vcs &= vcs - uint64(1)
+                e, f = i * many + v % many, o * outs + i % outs
+                q = int64(turn[e])
+                place = (e << 6) | f
+                if asking_inputs[f] & bit_of(e) == uint64(0) or int64(representative[place]) < q <= v:
+                    representative[place] = v
+                asking_inputs[f] |= bit_of(e)
+                requested |= bit_of(f)
+    return requested
+
+
+@inner
+def match_crossbar(net: Net, router: int, requested: Any) -> Any:
+    """Match crossbar inputs and outputs by iSLIP; returns the number of pairs in ``net.match_input`` and so on.
+
+    Pointers move with what the first iteration matches.
+    """
+    ports, many, outs = net.ports, net.input_speedup, net.output_speedup
+    asking_inputs, asking_outputs = words(net.asking_inputs), words(net.asking_outputs)
+    match_input, match_output = int64s(net.match_input), int64s(net.match_output)
+    of_output = int32s(net.crossbar_pointer + 4 * pointers_of(net, router))
+    of_input = int32s(net.crossbar_pointer + 4 * (pointers_of(net, router) + ports * outs))
+    pairs = int64(0)
+    matched = uint64(0)
+    for iteration in range(net.iterations):
+        chosen = uint64(0)
+        rest = requested
+        while rest != uint64(0):
+            f = trailing_zeros(rest)
+            rest &= rest - uint64(1)
+            free = asking_inputs[f] & ~matched
+            if free == uint64(0):
+                continue
+            e = first_at_or_after(free, int64(of_output[f]))
+            asking_outputs[e] |= bit_of(f)
+            chosen |= bit_of(e)
+        if chosen == uint64(0):
+            break
+        matched |= chosen
+        while chosen != uint64(0):
+            e = trailing_zeros(chosen)
+            chosen &= chosen - uint64(1)
+            f = first_at_or_after(asking_outputs[e], int64(of_input[e]))
+            asking_outputs[e] = 0
+            requested &= ~bit_of(f)
+            asking_inputs[f] = 0
+            if iteration == 0:
+                of_output[f] = e + 1 if e + 1 < ports * many else 0
+                of_input[e] = f + 1 if f + 1 < ports * outs else 0
+            match_input[pairs], match_output[pairs] = e, f
+            pairs += 1
+    while requested != uint64(0):
+        asking_inputs[trailing_zeros(requested)] = 0
+        requested &= requested - uint64(1)
+    return pairs
+
+
+@inlined
+def send_queued(net: Net, router: int, i: int, v: int, o: int, now: int) -> None:
+    """Send a flit from input `i`, VC `v`, to output `o` and what waits behind the crossbar there."""
+    q, p = router * net.ports + i, router * net.ports + o
+    send_through(net, q * net.vcs + v, p, now, leaving_cycle(net, p, now), credit_cycle(net, q, now))
+    if router_at(net, router).drain_ports != 0:
+        note_grant(net, p, i, now)
+
+
+@inner
+def match_other(net: Net, router: int, now: int) -> None:
+    """SA of one router in a step of cycle `now` by an allocator other than iSLIP, one crossbar port each."""
+    match_input, match_output, match_vc = int64s(net.match_input), int64s(net.match_output), int64s(net.match_vc)
+    requests, _ = collect_requests(net, router, now)
+    if requests == 0:
+        return
+    pairs = match_ports(net, router, enter_requests(net, router, requests), 0)
+    for k in range(pairs):
+        i, o, v = match_input[k], match_output[k], match_vc[k]
+        move_pointers(net, router, i, v, o, 0, now)
+        send_queued(net, router, i, v, o, now)
+    state = router_at(net, router)
+    state.sa_diagonal = (state.sa_diagonal + 1) % net.ports
+
+
+@inner
+def match_sped(net: Net, router: int, now: int) -> None:
+    """SA of one router in a step of cycle `now` by iSLIP."""
+    ports, vcs, many, outs = net.ports, net.vcs, net.input_speedup, net.output_speedup
+    match_input, match_output = int64s(net.match_input), int64s(net.match_output)
+    turn = int32s(net.crossbar_pointer + 4 * (pointers_of(net, router) + ports * (outs + many)))
+    pairs = match_crossbar(net, router, gather_requests(net, router, now))
+    for k in range(pairs):
+        e, f = match_input[k], match_output[k]
+        v = int64(int8s(net.representative)[(e << 6) | f])
+        turn[e] = v + many if v + many < vcs else v + many - vcs
+        send_queued(net, router, e // many, v, f // outs, now)
+
+
+@c_kernel(HOOK_SIGNATURE)
+def sped_match(net: Net, first: int, end: int, now: int) -> int:
+    """SA of routers `first` up to, but without, `end`: the hook `switch_match`."""
+    for router in range(first, end):
+        if bits_at(words(net.asking), router * net.ports, net.ports) != uint64(0):
+            if net.sa_kind == OUTPUT_FIRST:
+                match_sped(net, router, now)
+            else:
+                match_other(net, router, now)
+    return 0

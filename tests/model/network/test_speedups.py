@@ -1,0 +1,147 @@
+"""Several crossbar ports, iterations and steps in a cycle (router.md); beside BookSim in tests/sim/booksim."""
+
+from collections import Counter
+
+import numpy as np
+import pytest
+
+from hopforge.gen.design import network_design
+from hopforge.model.config import parse_config
+from hopforge.model.config.load import ConfigError
+from hopforge.model.errors import UserError
+from hopforge.model.network.core.event_log import put_log
+from hopforge.model.network.core.records import GRANTED, RECEIVED
+from hopforge.model.network.core.state import NetworkError
+from hopforge.sim.run.prepared import prepare_trace
+from hopforge.sim.run.simulation import Simulation
+
+MESH = "topology: {kind: mesh, radices: [4, 4]}"
+#: eight hosts at two routers, seven of which send to one
+CROWDED = "topology: {kind: mesh, radices: [2], hosts_per_router: 4}"
+OVER = "pattern: destinations, destinations: [4, 4, 4, 4, 0, 4, 4, 4]"
+Events = list[tuple[int, int, int, int, int]]
+
+
+def events(
+    router: str, load: float, topology: str = MESH, traffic: str = "packet_flits: 3"
+) -> tuple[Simulation, Events]:
+    """(cycle, kind, place, VC or output VC, packet) of 1500 cycles."""
+    text = f"name: x\n{topology}\nrouter: {{vcs: 4, {router}}}\ntraffic: {{{traffic}}}\n"
+    run = Simulation(parse_config(text), load, 1)
+    put_log(run.state, 1 << 20)
+    run.advance(1500)
+    log = run.state["log"].reshape(-1, 6)[: int(run.state["log_length"])]
+    return run, [(cycle, kind, a, b, packet) for cycle, kind, a, b, packet, _ in log.tolist()]
+
+
+@pytest.mark.parametrize(("speedup", "saved"), [(1, 0), (2, 1), (3, 2), (8, 2)])
+def test_a_step_more_saves_a_cycle_in_each_router(speedup: int, saved: int) -> None:
+    """VA, SA and the crossbar take three steps: one cycle less with two in a cycle, two less with three and more."""
+
+    def latency(router: str) -> tuple[float, float]:
+        text = f"name: x\n{MESH}\nrouter: {{{router}}}\nsimulation: {{min_cycles: 40000, max_cycles: 40000}}\n"
+        found = Simulation(parse_config(text), 0.0005, 1).run()
+        return found.latency, found.hops
+
+    (plain, hops), (sped, _) = latency("vcs: 4"), latency(f"vcs: 4, internal_speedup: {speedup}")
+    assert plain - sped == pytest.approx(saved * hops, abs=0.02)
+
+
+@pytest.mark.parametrize("router", [
+    "input_speedup: 2", "output_speedup: 3", "input_speedup: 4, output_speedup: 2, allocator_iterations: 3",
+    "internal_speedup: 2.5, input_speedup: 2", "internal_speedup: 3, sa: input_first, va: wavefront",
+    "internal_speedup: 2, output_speedup: 2, vc_release: credits, switching: vct",
+])  # fmt: skip
+def test_nothing_is_lost_and_links_carry_a_flit_a_cycle(router: str) -> None:
+    run, log = events(router, 0.9)
+    state = run.state
+    assert state.flits_in_flight == state.flits_present
+    received = [(cycle, host) for cycle, kind, host, _, _ in log if kind == RECEIVED]
+    assert len(received) > 5000
+    assert max(Counter(received).values()) == 1
+    credits = state["output_vc"]["credits"]
+    assert credits.min() >= 0
+    assert (credits <= state["output_vc"]["depth"]).all()
+
+
+def test_inputs_and_outputs_have_several_crossbar_ports() -> None:
+    def most(router: str) -> tuple[int, int]:
+        """Most flits that left an input, and came to an output, in a cycle."""
+        _, log = events(router, 0.9)
+        grants = [(cycle, n // 4, m // 4) for cycle, kind, n, m, _ in log if kind == GRANTED]
+        inputs = Counter((cycle, i) for cycle, i, _ in grants)
+        outputs = Counter((cycle, o) for cycle, _, o in grants)
+        return max(inputs.values()), max(outputs.values())
+
+    assert most("input_speedup: 1") == (1, 1)
+    assert most("input_speedup: 2") == (2, 1)
+    assert most("output_speedup: 2") == (1, 2)
+    inputs, outputs = most("input_speedup: 4, output_speedup: 3")
+    assert 3 <= inputs <= 4
+    assert outputs == 3
+
+
+def test_vcs_of_one_class_share_a_crossbar_port() -> None:
+    _, log = events("input_speedup: 2, output_speedup: 2", 0.9)
+    grants = [(cycle, n, m) for cycle, kind, n, m, _ in log if kind == GRANTED]
+    assert max(Counter((cycle, n // 4, n % 2) for cycle, n, _ in grants).values()) == 1
+    ports = 5
+    assert max(Counter((cycle, m // 4, n // 4 % ports % 2) for cycle, n, m in grants).values()) == 1
+
+
+def test_flits_of_a_queue_leave_in_turn() -> None:
+    """Seven hosts send to one: what waits behind the crossbar comes in the order of the grants, a flit a cycle."""
+    run, log = events("output_speedup: 4", 0.5, CROWDED, f"packet_flits: 3, {OVER}")
+    port = int(run.state["host"]["output_vc"][4])
+    granted = [(cycle, packet) for cycle, kind, _, m, packet in log if kind == GRANTED and port <= m < port + 4]
+    received = [(cycle, packet) for cycle, kind, host, _, packet in log if kind == RECEIVED and host == 4]
+    assert max(Counter(cycle for cycle, _ in granted).values()) >= 3
+    assert [packet for _, packet in received] == [packet for _, packet in granted][: len(received)]
+    assert len(received) > 1400
+    waits = [then - cycle for (cycle, _), (then, _) in zip(granted, received, strict=False)]
+    assert min(waits) == 3  # crossbar, link, register
+    assert max(waits) > 6
+
+
+def test_iterations_match_what_is_left() -> None:
+    """One iteration leaves inputs without a grant whose outputs are free; with as many as outputs none is left so."""
+    text = f"name: x\n{MESH}\nrouter: {{vcs: 2, ITER}}\n"
+    text += "traffic: {packet_flits: 4}\nsimulation: {warmup_cycles: 1000, min_cycles: 6000, max_cycles: 6000}\n"
+    found = [
+        Simulation(parse_config(text.replace("ITER", f"allocator_iterations: {k}")), 1.0, 1).run()
+        for k in (1, 2, 10, 11)
+    ]
+    assert found[0].accepted < found[1].accepted <= found[2].accepted + 0.005
+    assert (found[2].accepted, found[2].latency) == (found[3].accepted, found[3].latency)
+
+
+@pytest.mark.parametrize(("router", "message"), [
+    ("input_speedup: 3", "router.input_speedup: must divide vcs=4, not 3"),
+    ("input_speedup: 2, sa: wavefront", "router.sa: must be islip or output_first with input_speedup=2, not wavefront"),
+    ("output_speedup: 2, arbiter: matrix", "router.arbiter: must be round_robin with output_speedup=2, not matrix"),
+    ("internal_speedup: 2, speculation: true", "router.speculation: must be false with internal_speedup=2, not true"),
+    ("internal_speedup: 1.5, rc_cycles: 1", "router.rc_cycles: must be 0 with internal_speedup=1.5, not 1"),
+    ("allocator_iterations: 2, va: free_queue", "router.va: must be an allocator with allocator_iterations=2"),
+    ("allocator_iterations: 2, hold_switch: true", "router.hold_switch: must be false with allocator_iterations=2"),
+    ("internal_speedup: 0.5", "router.internal_speedup: "),
+    ("model: input_output_queued, input_speedup: 2", "router.input_speedup: is for model=input_queued only"),
+])  # fmt: skip
+def test_what_cannot_stand_together_is_one_line(router: str, message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        parse_config(f"name: x\n{MESH}\nrouter: {{vcs: 4, {router}}}\n")
+
+
+def test_wide_routers_and_hardware_are_refused() -> None:
+    text = "name: x\ntopology: {kind: fully_connected, routers: 40}\nrouter: {vcs: 4, input_speedup: 2}\n"
+    with pytest.raises(NetworkError, match=r"router.input_speedup must leave at most 64 crossbar ports .* not 40 x 2"):
+        Simulation(parse_config(text), 0.1, 1)
+    config = parse_config(f"name: x\n{MESH}\nrouter: {{vcs: 4, internal_speedup: 2}}\n")
+    with pytest.raises(UserError, match=r"router.internal_speedup must be 1 in hardware, not 2"):
+        network_design(config)
+    with pytest.raises(UserError, match=r"trace: router.internal_speedup must be 1 .* not 2"):
+        prepare_trace(config)
+
+
+def test_a_step_that_is_not_whole_waits() -> None:
+    run, _ = events("internal_speedup: 1.25", 0.2)
+    assert int(run.state["steps"]) == np.floor(1500 * 1.25)
