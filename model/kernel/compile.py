@@ -88,29 +88,31 @@ def kernel(*signature: Any, **options: Any) -> Any:
 class Entry:
     """An entry point of a kernel: see `entry`."""
 
-    def __init__(self, function: Callable[..., Any], signature: Any) -> None:
-        self._function, self._signature = function, signature
+    def __init__(self, function: Callable[..., Any], signature: Any, **options: Any) -> None:
+        self._function, self._signature, self._options = function, signature, options
         self.__doc__ = function.__doc__
 
     @cached_property
     def compiled(self) -> Any:
         """The dispatcher."""
-        return _kept(njit, self._function, self._signature, **_OPTIONS)
+        return _kept(njit, self._function, self._signature, **_OPTIONS, **self._options)
 
     def __call__(self, *arguments: Any) -> Any:
         """Run it."""
         return self.compiled(*arguments)
 
 
-def entry(signature: Any) -> Callable[[Callable[..., Any]], Entry]:
+def entry(signature: Any, **options: Any) -> Callable[[Callable[..., Any]], Entry]:
     """Decorate an entry point of a kernel: compiled, or read from disk, when it is first called.
 
     Parameters
     ----------
     signature : numba signature
         What the function takes.
+    **options
+        More of numba's `njit`: ``nogil=True`` for what several threads of Python run at a time.
     """
-    return lambda function: Entry(function, signature)
+    return lambda function: Entry(function, signature, **options)
 
 
 @typeof_impl.register(Entry)

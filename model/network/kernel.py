@@ -65,13 +65,13 @@ def run_cycles(route: Callable[..., int], pattern: Callable[..., int], net: Net,
                 net.partial_steps -= 1
                 net.steps += 1
                 net.step_follows = int64(net.partial_steps >= 1)
-            allocate_routers(net, now)
+            allocate_routers(net, now, 0, net.routers)
             if net.step_follows == 0:
                 break
         if begins:
             net.cycle = wake  # perhaps beyond the end
             continue
-        drain(net, now)
+        drain(net, now, 0, net.routers)
         if net.feedback != 0:
             call_hook(net.feedback, net, WRITE, now, now)
         if net.replies != 0:
@@ -81,7 +81,7 @@ def run_cycles(route: Callable[..., int], pattern: Callable[..., int], net: Net,
         if net.sources != 0:
             call_hook(net.sources, net, now, now, now)
         else:
-            inject(net, route, pattern, now)
+            inject(net, route, pattern, now, 0, net.hosts)
         net.cycle = now + 1
         reason = stop_reason(net, now)
         if reason != DONE:

@@ -408,7 +408,7 @@ def prepare_ugal_global(topology: Topology, vcs: int, options: dict[str, Any]) -
     router = options.get("router")
     if router is not None and router.model != "input_queued":
         raise RoutingError(f"routing.algorithm ugal_global needs router.model: input_queued, not {router.model}")
-    return _plan(topology, vcs, options, "ugal_global", _UGAL_GLOBAL)
+    return replace(_plan(topology, vcs, options, "ugal_global", _UGAL_GLOBAL), sees_others=True)
 
 
 @register("valiant_compact")

@@ -102,6 +102,8 @@ class RoutingPlan:
         What the short proof of a large regular network may rely on (`model.routing.regular`); of algorithms of ours.
     unguarded : RoutingPlan, optional
         A user's plan as its file gave it, where `route`, `feedback` and `table` are those of `model.routing.guard`.
+    sees_others : bool
+        `route` reads the state of other routers, too, which no router could: a run stays on one thread.
     """
 
     route: Any
@@ -126,6 +128,7 @@ class RoutingPlan:
     estimates: tuple[int, tuple[int, ...]] | None = None
     regular: Regular | None = None
     unguarded: "RoutingPlan | None" = None
+    sees_others: bool = False
 
 
 #: name → ``prepare(topology, vcs, options) -> RoutingPlan``

@@ -30,8 +30,8 @@ class PacketRun:
 
     unit = "packets"
 
-    def __init__(self, network: PacketNetwork) -> None:
-        self._network = network
+    def __init__(self, network: PacketNetwork, threads: str = "") -> None:
+        self._network, self.threads = network, threads
         self._found: PacketMeasurement
 
     def run(self, progress: Progress) -> None:
@@ -63,8 +63,8 @@ class PacketProgramRun:
 
     unit = "messages"
 
-    def __init__(self, network: ProgramNetwork) -> None:
-        self._network = network
+    def __init__(self, network: ProgramNetwork, threads: str = "") -> None:
+        self._network, self.threads = network, threads
         self._found: PacketProgramMeasurement
 
     def run(self, progress: Progress) -> None:
@@ -118,7 +118,7 @@ class PacketRuns:
 
         return PACKET_SWEEP
 
-    def net(self, config: Config, load: float | None, seed: int | None) -> NetRun:
+    def net(self, config: Config, load: float | None, seed: int | None, threads: int | None = 1) -> NetRun:
         """Make a run at one load ready, or one of the program of section `workload`.
 
         Raises
@@ -127,11 +127,12 @@ class PacketRuns:
             A load for a program, or a network that cannot be simulated so.
         """
         chosen = config.seed if seed is None else seed
+        alone = "" if threads in (None, 1) else "1: router.model is packet"
         if config.traffic.source == "program":
             if load is not None:
                 raise UserError("--load is for sources with a load, not for traffic.source: program")
-            return PacketProgramRun(ProgramNetwork(config, chosen))
-        return PacketRun(PacketNetwork(config, config.simulation.load if load is None else load, chosen))
+            return PacketProgramRun(ProgramNetwork(config, chosen), alone)
+        return PacketRun(PacketNetwork(config, config.simulation.load if load is None else load, chosen), alone)
 
     def series(self, config: Config, load: float, seed: int) -> PacketSeriesRun:
         """Make a run in bins of time ready."""

@@ -43,6 +43,7 @@ class LoadRun:
         self._found: Measurement
         #: how its network was proved free of deadlock, for people
         self.proof = run.proof
+        self.threads = run.threads.words
 
     def run(self, progress: Progress) -> None:
         """Warm up and measure."""
@@ -85,6 +86,7 @@ class ProgramRun:
         self._found: ProgramMeasurement
         #: as of `LoadRun`
         self.proof = run.proof
+        self.threads = run.threads.words
 
     def run(self, progress: Progress) -> None:
         """Run until all ranks have ended."""
@@ -141,7 +143,7 @@ class FlitRuns:
 
         return FLIT_SWEEP
 
-    def net(self, config: Config, load: float | None, seed: int | None) -> NetRun:
+    def net(self, config: Config, load: float | None, seed: int | None, threads: int | None = 1) -> NetRun:
         """Make a run at one load ready, or one of the program of section `workload`.
 
         Raises
@@ -153,7 +155,8 @@ class FlitRuns:
             raise UserError("--load is for sources with a load, not for traffic.source: program")
         drawn = config.seed if seed is None else seed
         placed = placed_with_units(config, drawn) if config.traffic.source == "program" else None
-        run = Simulation(config, config.simulation.load if load is None else load, drawn, placed=placed)
+        offered = config.simulation.load if load is None else load
+        run = Simulation(config, offered, drawn, placed=placed, threads=threads)
         if run.placed is not None:
             return ProgramRun(run, unit_times(config, run.placed))
         run.lengths()

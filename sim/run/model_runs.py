@@ -26,6 +26,10 @@ class NetRun(Protocol):
     def unit(self) -> str:
         """What its progress counts: cycles, packets, messages."""
 
+    @property
+    def threads(self) -> str:
+        """Say how many threads run it, and why it is one; empty: nothing has to be said."""
+
     def run(self, progress: Progress) -> None:
         """Simulate."""
 
@@ -68,8 +72,8 @@ class ModelRuns(Protocol):
     def sweep(self) -> "Sweep":
         """For `hopforge sweep`."""
 
-    def net(self, config: Config, load: float | None, seed: int | None) -> NetRun:
-        """Make a run ready; load and seed are those of the file unless given."""
+    def net(self, config: Config, load: float | None, seed: int | None, threads: int | None = 1) -> NetRun:
+        """Make a run ready; load and seed are those of the file unless given; `threads`: None: as many as pay."""
 
     def series(self, config: Config, load: float, seed: int) -> SeriesRun:
         """Make a run in bins of time ready."""

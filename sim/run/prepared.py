@@ -11,9 +11,11 @@ from hopforge.sim.run.simulation import Simulation
 __all__ = ["prepare_net", "prepare_network_sweep", "prepare_series", "prepare_trace"]
 
 
-def prepare_net(config: Config, *, load: float | None = None, seed: int | None = None) -> NetRun:
-    """Make a run ready; load and seed are those of the file unless given."""
-    return model_runs(config, "net").net(config, load, seed)
+def prepare_net(
+    config: Config, *, load: float | None = None, seed: int | None = None, threads: int | None = 1
+) -> NetRun:
+    """Make a run ready; load and seed are those of the file unless given; `threads` as for `Simulation`."""
+    return model_runs(config, "net").net(config, load, seed, threads)
 
 
 def prepare_series(config: Config, *, load: float | None = None, seed: int | None = None) -> SeriesRun:

@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable
 from dataclasses import replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -55,6 +56,7 @@ from hopforge.sim.run.run_statistics import BATCHES, batch_interval, mean_of, ms
 from hopforge.sim.run.slow_links import slowings
 from hopforge.sim.run.sources import acknowledges, program_source, replies, source_parameters, spraying, with_skew
 from hopforge.sim.run.starvation import StarvationWatch
+from hopforge.sim.run.threads import choose_threads
 from hopforge.sim.run.traffic_classes import class_traffic
 from hopforge.sim.traffic import TrafficError, prepare_traffic
 from hopforge.sim.traffic.placed import PlacedProgram, place_program
@@ -90,11 +92,13 @@ class Simulation:
         The program on its hosts, in place of that of section `workload`.
     script_class : ndarray, optional
         Class of traffic of each listed packet.
+    threads : int, optional
+        Threads that simulate it, if they can; None: as many as pay (`sim.run.threads`).
 
     Raises
     ------
     UserError
-        Unsuitable routing or traffic, or a combination that can deadlock.
+        Unsuitable routing or traffic, a combination that can deadlock, or more threads than parts.
     """
 
     def __init__(
@@ -110,6 +114,7 @@ class Simulation:
         plan: RoutingPlan | None = None,
         placed: PlacedProgram | None = None,
         script_class: NDArray[np.int64] | None = None,
+        threads: int | None = 1,
     ) -> None:
         self.config, self.load, self.seed = config, load, seed
         check_has_flits(config)
@@ -200,6 +205,8 @@ class Simulation:
         self._slowings = slowings(self.state, self.topology, config)
         #: what fails during the run, None: nothing
         self.reconfiguration = self._reconfiguration(whole, check=check) if config.simulation.failures else None
+        #: threads that simulate it, and why it is one
+        self.threads = choose_threads(threads, config, self.state, self.plan, self.traffic.pattern)
 
     def _prove(self, silent: NDArray[np.bool_], *, resends: bool) -> str:
         """Prove that the network cannot deadlock, and that keys tell apart what has different routes; says how."""
@@ -315,7 +322,7 @@ class Simulation:
     def _run_kernel(self, cycles: int) -> int:
         end = int(self.state["cycle"]) + cycles
         while True:
-            code = self.built.run(self.plan.route, self.traffic.pattern, end - int(self.state["cycle"]))
+            code = self._kernel(self.plan.route, self.traffic.pattern, end - int(self.state["cycle"]))
             refuse_mistake(self.state.record[0])
             if code == GROW:
                 self.state.grow_packets()
@@ -323,6 +330,15 @@ class Simulation:
             if code == DEADLOCK:
                 raise DeadlockError(self._deadlock_text())
             return int(code)
+
+    @cached_property
+    def _kernel(self) -> Callable[[Any, Any, int], int]:
+        """What simulates a number of cycles, on one thread or on several."""
+        if self.threads.threads == 1:
+            return self.built.run
+        from hopforge.model.network.threads.crew import Crew  # noqa: PLC0415 - compiled where it is used
+
+        return Crew(self.state, self.threads.parts, self.threads.threads, self.built.run).run
 
     def check_conservation(self) -> None:
         """Every flit that was sent and has not arrived stands in a FIFO or on a link (our own mistake otherwise)."""

@@ -12,10 +12,13 @@ from hopforge.model.network.core.records import DRAINED, TAIL, Net, input_port, 
 
 
 @inner
-def drain(net: Net, now: int) -> None:
-    """Unroutable packets: one flit per input port that has no switch grant in this cycle."""
+def drain(net: Net, now: int, start: int, stop: int) -> None:
+    """Unroutable packets in routers `start` up to, but without, `stop`.
+
+    One flit leaves each input port that has no switch grant in this cycle.
+    """
     ports, vcs = net.ports, net.vcs
-    for word in range(net.router_words):
+    for word in range(start >> 6, (stop + 63) >> 6):
         routers = words(net.draining)[word]
         while routers != uint64(0):
             router = word * 64 + trailing_zeros(routers)

@@ -190,12 +190,12 @@ def decide_at_host(net: Net, route: Callable[..., int], h: int, v: int, p: int) 
 
 
 @inlined
-def inject(net: Net, route: Callable[..., int], pattern: Callable[..., int], now: int) -> None:
-    """Every host sends at most one flit in cycle `now`."""
+def inject(net: Net, route: Callable[..., int], pattern: Callable[..., int], now: int, first: int, end: int) -> None:
+    """Hosts number `first` up to, but without, `end` send at most one flit each in cycle `now`."""
     vcs = net.vcs
     awake = int32s(net.awake)
     count = 0
-    for h in range(net.hosts):  # a list first: a branch for each host would be mispredicted for many
+    for h in range(first, end):  # a list first: a branch for each host would be mispredicted for many
         awake[count] = h
         count += 1 if int64s(net.host_wake)[h] <= now else 0
     for k in range(count):

@@ -156,8 +156,10 @@ def match_lists(net: Net, first: int) -> None:
 
 
 @inlined
-def allocate_routers(net: Net, now: int) -> None:
-    """VA and SA of all routers in cycle `now`, a few routers after the other: their state is then still in the cache.
+def allocate_routers(net: Net, now: int, start: int, stop: int) -> None:
+    """VA and SA of routers number `start` (a multiple of `BLOCK`) up to, but without, `stop` in cycle `now`.
+
+    A few routers come after the other: their state is then still in the cache.
 
     All decide on the registers at the start of the cycle. Heads that wait at output ports are served after SA: the VCs
     that SA frees are set aside until then, and what VA gives asks for the switch at once. Lists of requests are made
@@ -169,8 +171,8 @@ def allocate_routers(net: Net, now: int) -> None:
     skips = net.vc_lists == 0 and net.switch_match == 0
     released = int64(net.released_count)  # with `vc_queue`: in the cycle before
     for stage in range(2 if separate else 1):
-        for first in range(0, net.routers, BLOCK):
-            end = min(first + BLOCK, net.routers)
+        for first in range(start, stop, BLOCK):
+            end = min(first + BLOCK, stop)
             if net.vc_lists != 0 and stage == 0:
                 match_lists(net, first)
             if (separate and stage == 0) or (skips and is_quiet(net, first, end)):

@@ -28,9 +28,9 @@ _PICTURES = ("channels", "series", "messages", "agents")
 class NetFound:
     """A run of `hopforge net`, prepared, then run, then shown and written."""
 
-    def __init__(self, config: Config, *, load: float | None, seed: int | None) -> None:
+    def __init__(self, config: Config, *, load: float | None, seed: int | None, threads: int | None = None) -> None:
         self._config = config
-        self._run: NetRun = prepare("net", config, load=load, seed=seed)
+        self._run: NetRun = prepare("net", config, load=load, seed=seed, threads=threads)
         self.unit = self._run.unit
 
     def words(self) -> str:
@@ -47,7 +47,8 @@ class NetFound:
 
     def rows(self) -> list[tuple[str, str]]:
         """Say what ran, and what was measured."""
-        return [*run_rows({"": self._config}), *self._run.rows()]
+        threads = self._run.threads
+        return [*run_rows({"": self._config}), *([("threads", threads)] if threads else []), *self._run.rows()]
 
     def write(self, folder: Path, *, plots: bool = False) -> None:
         """Write tables and metadata."""
@@ -155,6 +156,7 @@ def simulate(
     *,
     load: float | None = None,
     seed: int | None = None,
+    threads: int | None = None,
     progress: Progress = True,
 ) -> SimulationResult:
     """Simulate a network cycle by cycle, at one load or running a program, as ``hopforge net``.
@@ -168,6 +170,8 @@ def simulate(
     seed : int, optional
         Of traffic and of decisions during the run; by default the file's. Networks and tables that are drawn, such as
         random ties, keep the file's.
+    threads : int, optional
+        Of the run, by default as many as pay; the results are the same for any number (docs/definitions/threads.md).
     progress : bool or callable
         A bar on a terminal and in Jupyter, or a function that is called with (done, in all).
 
@@ -183,8 +187,9 @@ def simulate(
     given = configuration(config)
     load = number_within("load", load, 0.0, 1.0)
     seed = number_within("seed", seed, 0, MOST_SEED)
+    threads = number_within("threads", threads, 1)
     with called(given, "net", "simulate", load=load, seed=seed) as call:
-        found = NetFound(call.config, load=load, seed=seed)
+        found = NetFound(call.config, load=load, seed=seed, threads=threads)
         with shown(progress, found.unit, found.words) as advance:
             found.run(advance)
         result = SimulationResult(call, found, tables=("measurement", "program"), picture=_PICTURES)

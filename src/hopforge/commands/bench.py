@@ -116,6 +116,9 @@ def bench_net(
         Path | None,
         typer.Option(metavar="FOLDER", help="A checkout of another version of hopforge to run in turn with this one."),
     ] = None,
+    threads: Annotated[
+        int | None, typer.Option(min=2, metavar="N", help="Run one thread and N threads in turn, and predict more.")
+    ] = None,
 ) -> None:
     """Time the network simulator on one core: flits times routers visited per second of processor time.
 
@@ -123,6 +126,10 @@ def bench_net(
 
     With --booksim or --against both simulate the same networks in turn; the ratio is the median of the pairs. With
     --against large networks, busy and nearly idle, are added, and the counters of both versions are compared.
+
+    With --threads one thread and N threads simulate the same networks in turn, by the wall clock and in processor
+    time. From the times of all parts and of a barrier, the times on N, 16 and 64 cores are predicted. With --sizes a
+    network of 65 536 routers is added (2 GiB, minutes). Only idle cores tell anything.
 
     Example:
 
@@ -136,6 +143,11 @@ def bench_net(
     from hopforge.sim.start.bench_net import CASES, CLOCK, SIZES, measure_net
     from hopforge.sim.start.bench_results import write_bench
 
+    if threads is not None:
+        if booksim is not None or against is not None:
+            raise UserError("--threads goes with neither --booksim nor --against")
+        _bench_threads(threads, output_folder(output, "bench net"), repetitions, sizes=sizes)
+        return
     if against is not None:
         if booksim is not None or sizes:
             raise UserError("--against goes with neither --booksim nor --sizes")
@@ -159,6 +171,35 @@ def bench_net(
             str(row["case"]), f"{row['routers']:,}", f"{row['million_flit_hops_per_s']:.3g}",
             f"{row['ns_per_flit_hop']:.3g}", f"{row['state_mib']:.1f}", theirs,
             f"{row['ratio']:.3g}" if "ratio" in row else "",
+        )  # fmt: skip
+    console.print(table)
+    say_written(target)
+
+
+def _bench_threads(threads: int, target: Path, repetitions: int, *, sizes: bool) -> None:
+    """Time one thread and several in turn."""
+    from rich.console import Console
+    from rich.table import Table
+
+    from hopforge.model.output.results import check_writable
+    from hopforge.sim.start.bench_results import write_bench
+    from hopforge.sim.start.bench_threads import CASES, CLOCK, LARGE, PREDICTED_CORES, measure_threads
+
+    check_writable(target)
+    console = Console()
+    with console.status("measuring"):
+        rows = list(measure_threads([*CASES, LARGE] if sizes else CASES, threads, repetitions))
+    write_bench(rows, target, clock=CLOCK)
+    cores = dict.fromkeys((threads, *PREDICTED_CORES))
+    table = Table(box=None, pad_edge=False)
+    table.add_column("case", no_wrap=True)
+    for heading in ("parts", "wall", "median", "CPU", "results", *(f"on {number}" for number in cores)):
+        table.add_column(heading, justify="right")
+    for row in rows:
+        predicted = (f"{row[f'predicted_{number}']:.2f}" if f"predicted_{number}" in row else "" for number in cores)
+        table.add_row(
+            str(row["case"]), str(row["parts"]), f"{row['wall_ratio']:.2f}", f"{row['wall_ratio_median']:.2f}",
+            f"{row['cpu_ratio_median']:.2f}", "the same" if row["same_results"] else "DIFFER", *predicted,
         )  # fmt: skip
     console.print(table)
     say_written(target)

@@ -88,6 +88,9 @@ def net(
         Path | None, typer.Option("--output", "-o", help="Folder of the results (default: build/NAME/net).")
     ] = None,
     plots: Annotated[bool, typer.Option("--plots", help="Draw what the tables hold, too (PNG).")] = False,
+    threads: Annotated[
+        int | None, typer.Option(min=1, metavar="N", help="Threads of the run (default: as many as pay).")
+    ] = None,
 ) -> None:
     """Simulate the network cycle by cycle, at one load or running a program: latency, throughput, hops, channel loads.
 
@@ -97,6 +100,9 @@ def net(
 
     Tables are always written; --plots also draws the loads of all channels (channels.png), rates over time if
     something fails (series.png), and lifetimes with router.model: packet (messages.png).
+
+    A large network is simulated on several cores (docs/definitions/threads.md). The results are the same for any
+    number of threads.
 
     Example:
 
@@ -108,7 +114,7 @@ def net(
     checked = read(config, "net")
     target = output_folder(output, "net", config)
     check_writable(target)
-    found = NetFound(checked, load=load, seed=seed)
+    found = NetFound(checked, load=load, seed=seed, threads=threads)
     with progress_bar(found.unit, found.words) as advance:
         found.run(advance)
     found.write(target, plots=plots)
