@@ -5,7 +5,9 @@ import hopforge
 #: headings, each with what stands below it; a test sees that every public name has its place
 PARTS = {
     "Configurations": ["load", "loads", "network", "Configuration"],
-    "Runs": ["simulate", "series", "sweep", "hits", "route", "app", "bounds", "jobs", "rules", "wavelengths"],
+    "Runs": [
+        "simulate", "series", "sweep", "hits", "route", "app", "bounds", "jobs", "rules", "wavelengths", "collectives",
+    ],
     "Hardware": ["generate", "cosim"],
     "Results": ["compare", "Comparison", "Result", "SimulationResult", "CosimResult", "GeneratedFiles", "Picture"],
     "Mistakes and warnings": [

@@ -69,9 +69,9 @@ class CosimConfig(Section):
 
     simulator: Literal["icarus", "verilator"] = "icarus"
     """Icarus starts fast, Verilator runs fast."""
-    lookups: Annotated[int, Field(ge=1)] = 2000
+    lookups: Annotated[int, Field(ge=1, le=1_000_000_000)] = 2000
     """Lookups to compare."""
-    cycles: Annotated[int, Field(ge=1)] = 400
+    cycles: Annotated[int, Field(ge=1, le=100_000_000)] = 400
     """Routers and networks: cycles in which packets are created; then everything is let out."""
 
 

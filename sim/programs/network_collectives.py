@@ -215,10 +215,17 @@ def plane_cycles(design: PlaneDesign, group: int, operation: str, words: int, ho
     operation : str
         A name of `OPERATIONS`; of a multicast the lowest host is the source.
     words : int
-        Of the vector.
+        Of the vector, at least one.
     host_cycles : int
         Latency of the links to hosts.
+
+    Raises
+    ------
+    ValueError
+        No word, whose result would never come.
     """
+    if words < 1:
+        raise ValueError(f"words must be at least 1, not {words}")
     p, hosts = design.params, design.trees[group].hosts
     plane = design.golden(host_cycles)
     for write in design.writes:
