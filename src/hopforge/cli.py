@@ -21,6 +21,7 @@ from hopforge.commands import (
     jobs,
     networks,
     papers,
+    reduction,
     report,
     rules,
     simulate,
@@ -115,6 +116,7 @@ PANELS = {
     "To networks": (
         simulate.hits,
         rules.rules,
+        reduction.reduction,
         wavelengths.wavelengths,
         networks.topology,
         networks.bounds,

@@ -36,7 +36,7 @@ NEEDS = {
 #: of these the network is simulated for a short time here
 SIMULATED = {"net", "series", "sweep", "trace"}
 #: run here: first words, or whole commands; what is simulated takes a short time
-HERE = ("doctor", "schema", "topology", "fpga --list", "gen lookup", "jobs", "report build")
+HERE = ("doctor", "schema", "topology", "fpga --list", "gen lookup", "jobs", "reduction", "report build")
 HERE_WHOLE = {
     "hopforge net configs/booksim/mesh8x8_uniform_p1.yml --load 0.3 -o build/uniform",
     "hopforge net configs/booksim/mesh8x8_transpose_p1.yml --load 0.3 -o build/transpose",

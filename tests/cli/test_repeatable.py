@@ -39,6 +39,11 @@ topology: {kind: torus, radices: [3, 3]}
 workload: {kind: collective, operation: alltoall, ranks: 8, bytes: 512}
 traffic: {source: program}
 """,
+    "handle_tag.yml": """\
+kind: mesh
+k: [3, 3]
+function: {handle: "d[i] != c[i]", tag: "(i, sign(d[i] - c[i]))", default: "(n, 0)"}
+""",
     "routes.txt": "0.0.0.0/0 a\n10.0.0.0/8 b\n10.1.0.0/16 a\n",
 }
 COMMANDS = {
@@ -58,6 +63,7 @@ COMMANDS = {
     "jobs": "jobs --generate typed --count 40 --nodes 64 --placement random --interference --plots",
     "rules": "rules routes.txt --size 4 --lookups 300 --updates 9",
     "wavelengths": "wavelengths flit.yml",
+    "reduction": "reduction handle_tag.yml",
     "gen": "gen lookup flit.yml",
 }
 #: of commands that tell how long they took

@@ -19,6 +19,7 @@ from hopforge.model.config import load_config, parse_config
 from hopforge.model.errors import UserError
 from hopforge.model.input_file import open_input, read_input, read_input_text
 from hopforge.model.irregular.files import read_layers, read_next_hops
+from hopforge.model.lookup.handle_tag_file import read_handle_tag
 from hopforge.model.routing.user import load_user_file
 from hopforge.model.topology import build
 from hopforge.model.topology.graph_file import READERS
@@ -42,6 +43,7 @@ READ: dict[str, Callable[[Path], object]] = {
     "configuration": load_config,
     **{f"graph {name}": reader for name, reader in READERS.items()},
     "trace": read_trace,
+    "handle and tag": read_handle_tag,
     "next hops": lambda path: read_next_hops(path, 4),
     "layers": lambda path: read_layers(path, np.zeros(17, np.int64)),
     "mapping": _mapping,
