@@ -33,8 +33,14 @@ def test_no_proof_of_a_mutant(mutant: str) -> None:
     assert not prove_lookup(3, mutant)
 
 
+#: mutants whose counterexamples take long to find
+SLOW = {"responses find a place that is taken", "the scrubber leaves old lines"}
+
+
 @pytest.mark.parametrize("depth", [5, pytest.param(8, marks=pytest.mark.study)])
-@pytest.mark.parametrize("mutant", list(DEEP_MUTANTS))
+@pytest.mark.parametrize(
+    "mutant", [pytest.param(each, marks=pytest.mark.study) if each in SLOW else each for each in DEEP_MUTANTS]
+)
 def test_no_proof_of_a_deep_mutant(depth: int, mutant: str) -> None:
     assert not prove_lookup(depth, mutant)
 

@@ -21,6 +21,7 @@ ROUTER = """num_vcs = 4; vc_buf_size = 8; vc_allocator = islip; sw_allocator = i
 credit_delay = 2; injection_rate_uses_flits = 1; injection_rate = 0.1; sample_period = 2500;
 """
 MESH = f"topology = mesh; k = 8; n = 2; routing_function = dor; {ROUTER}"
+FOUR = f"{MESH} use_noc_latency = 0; packet_size = 4;"
 BUTTERFLY = f"topology = flatfly; k = 4; n = 2; c = 4; x = 4; y = 4; xr = 2; yr = 2; use_noc_latency = 0; {ROUTER}"
 
 
@@ -190,14 +191,14 @@ def test_a_wrong_network_file_is_one_line(tmp_path: Path, text: str, message: st
     ("topology = cmesh; k = 4; n = 2; c = 4; x = 4; y = 4; xr = 2; yr = 2; routing_function = dor_no_express; "
      f"use_noc_latency = 0; hold_switch_for_packet = 1; packet_size = 4; {ROUTER}", 0.1, 21.654, 3.5, 0.02),
     # crossbar ports, iterations and steps: 7500 cycles of packets of four flits; without them 41.1 cycles
-    (f"{MESH} use_noc_latency = 0; packet_size = 4; input_speedup = 2;", 0.3, 37.787, None, 0.02),
-    (f"{MESH} use_noc_latency = 0; packet_size = 4; output_speedup = 2;", 0.3, 38.756, None, 0.02),
-    (f"{MESH} use_noc_latency = 0; packet_size = 4; sw_allocator = islip(2); vc_allocator = islip(2);",
+    pytest.param(f"{FOUR} input_speedup = 2;", 0.3, 37.787, None, 0.02, marks=pytest.mark.study),
+    pytest.param(f"{FOUR} output_speedup = 2;", 0.3, 38.756, None, 0.02, marks=pytest.mark.study),
+    (f"{FOUR} sw_allocator = islip(2); vc_allocator = islip(2);",
      0.3, 39.627, None, 0.02),
-    (f"{MESH} use_noc_latency = 0; packet_size = 4; input_speedup = 2; output_speedup = 2; sw_allocator = islip(3); "
+    (f"{FOUR} input_speedup = 2; output_speedup = 2; sw_allocator = islip(3); "
      "vc_allocator = islip(3);", 0.3, 36.972, None, 0.02),
-    (f"{MESH} use_noc_latency = 0; packet_size = 4; internal_speedup = 2.0;", 0.3, 30.215, None, 0.02),
-    (f"{MESH} use_noc_latency = 0; packet_size = 4; internal_speedup = 1.5; sw_allocator = separable_input_first; "
+    pytest.param(f"{FOUR} internal_speedup = 2.0;", 0.3, 30.215, None, 0.02, marks=pytest.mark.study),
+    (f"{FOUR} internal_speedup = 1.5; sw_allocator = separable_input_first; "
      "vc_allocator = separable_input_first;", 0.3, 30.903, None, 0.02),
     # links of 2, 4 and 6 cycles by distance
     (f"{BUTTERFLY} routing_function = ran_min; use_noc_latency = 1;", 0.1, 15.619, 2.5, 0.02),

@@ -267,7 +267,8 @@ def test_read_only_folder(tmp_path, refuse):
 def test_bad_export(tmp_path, refuse):
     (tmp_path / "t.yml").write_text(BASE)
     told = refuse("topology", "t.yml", "--export", "dot")
-    assert "--export: the format must be one of graphml, anynet, edges, simgrid, simgrid-full, png, not 'dot'" in told
+    formats = "graphml, anynet, edges, simgrid, simgrid-full, sst, ns3, png"
+    assert f"--export: the format must be one of {formats}, not 'dot'" in told
 
 
 POLICIES = ["fifo", "plru", "random"]

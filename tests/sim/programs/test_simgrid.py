@@ -162,5 +162,5 @@ def test_files_get_the_suffix_of_their_format(tmp_path: Path, monkeypatch: pytes
     assert export_file(made, "png", None, Path("build/x")).read_bytes().startswith(b"\x89PNG")
     with pytest.raises(TopologyError, match=r"^--output: x has no ending that names a format; add --export, one of"):
         export_file(made, None, Path("x"), Path("build/x"))
-    with pytest.raises(TopologyError, match=r"the format must be one of graphml, .*, simgrid-full, png, not 'svg'"):
+    with pytest.raises(TopologyError, match=r"one of graphml, .*, simgrid-full, sst, ns3, png, not 'svg'"):
         export_file(made, None, Path("x.svg"), Path("build/x"))

@@ -58,6 +58,7 @@ def test_agreement_counts_pairs_of_different_grades() -> None:
     assert loren_judged.agreement("+-", [1, 1]) == (0, 1)
 
 
+@pytest.mark.study
 def test_networks_that_the_thesis_grades() -> None:
     figure, options = REPRODUCTIONS["loren.table7.1"], Options()
     assert select(["loren.fig2.5"], REPRODUCTIONS) == [figure]
@@ -75,6 +76,7 @@ def test_networks_that_the_thesis_grades() -> None:
     figure.draw(data, options)
 
 
+@pytest.mark.study
 def test_methods_of_layers_beside_each_other() -> None:
     figure, options = REPRODUCTIONS["acro.fig3.4"], Options()
     points = [point for point in figure.points(options) if point["nodes"] == 64 and point["graph"] == 0]
