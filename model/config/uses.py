@@ -7,6 +7,7 @@ from hopforge.model.config.class_keys import unread_class_keys
 from hopforge.model.config.jobs import JobConfig, JobsWorkload
 from hopforge.model.config.packet_keys import unread_packet_keys
 from hopforge.model.config.root import Config
+from hopforge.model.config.router import RouterConfig
 from hopforge.model.config.routing_keys import unread_routing_keys
 from hopforge.model.config.topology import TABLE_KINDS
 from hopforge.model.config.workload import ProgramWorkload
@@ -154,6 +155,12 @@ def _beside_loggops(key: str) -> Callable[[Config], bool]:
     return lambda config: config.app.engine == "loggops" and key in config.app.model_fields_set
 
 
+def _beside_cycles(key: str) -> Callable[[Config], bool]:
+    """Tell whether a file has a key of the switch that only engine packet of `hopforge app` reads."""
+    default = RouterConfig.model_fields[key].default
+    return lambda config: config.app.engine != "packet" and getattr(config.router, key) != default
+
+
 def _cuts_no_messages(config: Config) -> bool:
     """Tell whether a file says how long packets are, and its engine has none."""
     workload = config.workload
@@ -182,6 +189,10 @@ _SINGLE_KEYS: dict[str, tuple[Callable[[Config], bool], Sections]] = {
     "lookup.cache.protection": (lambda config: config.lookup.cache.protection != "none", _ENGINE_HARDWARE),
     "router.protection": (lambda config: config.router.protection != "none", _ROUTER_HARDWARE),
     "router.host_ports": (lambda config: config.router.host_ports != "flits", _ROUTER_HARDWARE),
+    **{
+        f"router.{key}": (_beside_cycles(key), {"net", "series", "sweep", "trace", "demo", "collectives"})
+        for key in ("hold_switch", "allocator_iterations", "input_speedup", "output_speedup", "internal_speedup")
+    },
     "traffic.acknowledge": (
         lambda config: config.traffic.acknowledge is not None and config.app.engine != "packet",
         {"net", "series", "sweep", "trace", "demo", "gen network", "cosim network", "cosim service_host", "synth"},

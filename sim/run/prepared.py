@@ -42,7 +42,8 @@ def prepare_trace(
     router_model(config, "trace")
     for key in ("output_speedup", "internal_speedup"):
         if (value := getattr(config.router, key)) != 1:
-            raise UserError(f"trace: router.{key} must be 1 (times behind the crossbar are not logged), not {value:g}")
+            limit = "must be 1 with hopforge trace (times behind the crossbar are not logged)"
+            raise UserError(f"router.{key} {limit}, not {value:g}")
     offered = config.simulation.load if load is None else load
     return Simulation(config, offered, config.seed if seed is None else seed, script=script, check=check)
 

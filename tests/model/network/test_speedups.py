@@ -8,6 +8,7 @@ import pytest
 from hopforge.gen.design import network_design
 from hopforge.model.config import parse_config
 from hopforge.model.config.load import ConfigError
+from hopforge.model.config.uses import unused_sections
 from hopforge.model.errors import UserError
 from hopforge.model.network.core.event_log import put_log
 from hopforge.model.network.core.records import GRANTED, RECEIVED
@@ -138,8 +139,17 @@ def test_wide_routers_and_hardware_are_refused() -> None:
     config = parse_config(f"name: x\n{MESH}\nrouter: {{vcs: 4, internal_speedup: 2}}\n")
     with pytest.raises(UserError, match=r"router.internal_speedup must be 1 in hardware, not 2"):
         network_design(config)
-    with pytest.raises(UserError, match=r"trace: router.internal_speedup must be 1 .* not 2"):
+    with pytest.raises(UserError, match=r"router.internal_speedup must be 1 with hopforge trace .* not 2"):
         prepare_trace(config)
+
+
+@pytest.mark.parametrize("key", ["allocator_iterations", "input_speedup", "output_speedup", "internal_speedup"])
+def test_engines_without_cycles_say_that_they_do_not_read_it(key: str) -> None:
+    program = "workload: {kind: collective, operation: alltoall, ranks: 4}\n"
+    for engine, told in (("flow", True), ("packet", False)):
+        text = f"name: x\n{MESH}\nrouter: {{vcs: 4, {key}: 2}}\n{program}app: {{engine: {engine}}}\n"
+        assert (f"router.{key}" in unused_sections(parse_config(text), ["app"])) == told
+    assert unused_sections(parse_config(f"name: x\n{MESH}\nrouter: {{vcs: 4, {key}: 2}}\n"), ["net"]) == []
 
 
 def test_a_step_that_is_not_whole_waits() -> None:
