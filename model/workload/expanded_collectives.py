@@ -183,10 +183,20 @@ def _operate_alike(ranks, destination, kind, operand):  # type: ignore[no-untype
                 at += 4
 
 
-def alike_operations(ranks: int, transfers: Transfers) -> tuple[NDArray[np.int8], NDArray[np.int64]]:
-    """Return kinds and transfers of the operations of all ranks, rank by rank, for one of `REGULAR`."""
-    kind, operand = np.empty(4 * len(transfers.source), np.int8), np.empty(4 * len(transfers.source), np.int64)
-    _operate_alike(ranks, transfers.destination, kind, operand)
+def alike_operations(
+    ranks: int, destination: NDArray[np.int32]
+) -> tuple[NDArray[np.int8], NDArray[np.int64]]:
+    """Return kinds and transfers of the operations of all ranks, rank by rank, for one of `REGULAR`.
+
+    Parameters
+    ----------
+    ranks : int
+        How many there are.
+    destination : ndarray, int32[transfer]
+        Who gets each transfer.
+    """
+    kind, operand = np.empty(4 * len(destination), np.int8), np.empty(4 * len(destination), np.int64)
+    _operate_alike(ranks, destination, kind, operand)
     return kind, operand
 
 
@@ -206,7 +216,7 @@ def _expanded(parts: tuple[Part, ...], ranks: int) -> Expanded:
     first = np.zeros(ranks + 1, np.int64)
     if _regular_part(parts) is not None:
         first += np.arange(ranks + 1) * (4 * len(transfers.source) // ranks)
-        kind, operations = alike_operations(ranks, transfers)
+        kind, operations = alike_operations(ranks, transfers.destination)
         operations *= KINDS
         operations += kind
     else:

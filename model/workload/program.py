@@ -71,6 +71,59 @@ class Program:
         return len(self.source)
 
 
+class RegularProgram(Program):
+    """One collective in whose rounds every rank sends one message and receives one, and nothing else.
+
+    In a round a rank posts its receive, sends, waits for what it receives and until what it sent has left. What rank r
+    sends in round i is message i · ranks + r. `kind` and `operand`, most of the memory, are made when they are asked
+    for.
+
+    Attributes
+    ----------
+    in_rounds : bool
+        Whether that still holds: not of one that `dataclasses.replace` makes.
+    """
+
+    in_rounds = False
+
+    @classmethod
+    def of(
+        cls, ranks: int, transfers: Transfers, size_bytes: NDArray[np.int64], call: NDArray[np.int32]
+    ) -> "RegularProgram":
+        """Return the program of transfers of `REGULAR`.
+
+        Parameters
+        ----------
+        ranks : int
+            Number of ranks.
+        transfers : Transfers
+            Its messages.
+        size_bytes : ndarray, int64[message]
+            Payload.
+        call : ndarray, int32[rank]
+            Where each rank calls it in its trace.
+        """
+        operations = 4 * len(transfers.source)
+        each = operations // ranks
+        found = cls.__new__(cls)
+        alike = bool((call == call[0]).all())
+        vars(found).update(
+            ranks=ranks, first=np.arange(ranks + 1, dtype=np.int64) * each,
+            action=np.broadcast_to(call[0], operations) if alike else np.repeat(call, each), amount=np.empty(0),
+            source=transfers.source, destination=transfers.destination, size_bytes=size_bytes, units=None,
+            in_rounds=True,
+        )  # fmt: skip
+        return found
+
+    def __getattr__(self, name: str) -> NDArray[Any]:
+        """Make the operations."""
+        if name not in ("kind", "operand") or "destination" not in vars(self):
+            raise AttributeError(name)
+        kind, operand = alike_operations(self.ranks, self.destination)
+        vars(self).update(kind=kind, operand=operand)
+        return kind if name == "kind" else operand
+
+
 def _kept(transfers: Transfers, chosen: Chosen, sizes: Sizes) -> NDArray[np.bool_] | None:
     """Return bool[transfer], which are sent; None: all."""
     if not chosen.skip_empty and not transfers.optional.any():
@@ -272,17 +325,9 @@ class _Builder:
 
     def finish_only(self, transfers: Transfers) -> Program:
         """Return the program of `_only_large`."""
-        ranks, call = self.trace.ranks, self.calls[0]
-        kind, operand = alike_operations(ranks, transfers)
-        each = len(kind) // ranks
-        where = np.array([called[0][0] for called in self.called], np.int32)
-        alike = bool((where == where[0]).all())
-        return Program(
-            ranks=ranks, first=np.arange(ranks + 1, dtype=np.int64) * each, kind=kind, operand=operand,
-            action=np.broadcast_to(where[0], len(kind)) if alike else np.repeat(where, each), amount=np.empty(0),
-            source=transfers.source, destination=transfers.destination,
-            size_bytes=transfers.sizes(_chosen(call, self.collectives).sizes(ranks)),
-        )
+        ranks = self.trace.ranks
+        sizes = transfers.sizes(_chosen(self.calls[0], self.collectives).sizes(ranks))
+        return RegularProgram.of(ranks, transfers, sizes, np.array([called[0][0] for called in self.called], np.int32))
 
     def _expand(self, call: _Call, collectives: CollectivesConfig) -> None:
         ranks = len(call.actions)

@@ -124,7 +124,6 @@ def app_result(
     """
     config, topology, placed = setup.config, setup.topology, setup.placed
     program = placed.program
-    local = placed.local
     table = rank_table(program, placed.host, finish=finish, waiting=waiting, computing=computing)
     packets, flits = visits
     shape = shape_of(config, topology.max_ports, 8 * config.traffic.flit_bytes)
@@ -133,7 +132,7 @@ def app_result(
     )
     found = AppMeasurement(
         program=placed.trace.name, engine=config.app.engine, backend=backend, seed=config.seed, ranks=program.ranks,
-        makespan_s=makespan(finish), messages=program.messages, local_messages=int(local.sum()),
+        makespan_s=makespan(finish), messages=program.messages, local_messages=placed.local_messages,
         payload_bytes=int(program.size_bytes.sum()),
         message_latency_s=message_latency_s,
         waiting_share=mean_share(waiting, finish), computing_share=mean_share(computing, finish),

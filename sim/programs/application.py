@@ -33,8 +33,10 @@ from hopforge.sim.programs.link_bytes import link_bytes, link_rows
 from hopforge.sim.programs.loggops_engine import LARGEST_TIME
 from hopforge.sim.programs.loggops_run import LoggopsRun, run_schedule
 from hopforge.sim.programs.loggops_setup import ScheduleSetup
+from hopforge.sim.programs.rank_times import makespan
 from hopforge.sim.run.lookup_measures import lookup_totals
 from hopforge.sim.run.reordering import reordering
+from hopforge.sim.traffic.host_pairs import HostPairs
 from hopforge.sim.traffic.program_traffic import switch_visits
 from hopforge.sim.traffic.scheduled import is_schedule
 
@@ -124,12 +126,28 @@ def _children_seconds() -> float:
 
 def _run_embedded(setup: AppSetup, progress: Progress | None) -> AppRun:
     from hopforge.sim.programs.cache_delays import cache_use  # noqa: PLC0415  each engine compiles its own kernel
+    from hopforge.sim.programs.flow_change import changes  # noqa: PLC0415
     from hopforge.sim.programs.flow_engine import FlowRun  # noqa: PLC0415
+    from hopforge.sim.programs.flow_rounds import round_times  # noqa: PLC0415
+    from hopforge.sim.programs.flow_ways import flow_ways  # noqa: PLC0415
 
     config, topology, placed = setup.config, setup.topology, setup.placed
     started = time.process_time()
     use = cache_use(config, topology, placed, setup.caches) if setup.use is None else setup.use
-    run = FlowRun(config, topology, placed, use, setup.routes, setup.units, cycle_ns(config) * 1e-9)
+    ways = flow_ways(config, topology, placed, use, setup.routes)
+    rounds = None if changes(config, topology) else round_times(config, placed.program, ways)
+    if rounds is not None:
+        if progress is not None:
+            progress(placed.program.messages, placed.program.messages)
+        _refuse_long(makespan(rounds.finish))
+        return app_result(
+            setup, backend="embedded", message_latency_s=rounds.latency_s, cpu=time.process_time() - started,
+            finish=rounds.finish, waiting=rounds.waited, computing=np.zeros(placed.program.ranks),
+            miss_share=use.miss_share, visits=_visits(setup, ways.pairs),
+        )
+    run = FlowRun(
+        config, topology, placed, use, setup.routes, setup.units, cycle_ns(config) * 1e-9, ways
+    )
     ended = run.run(progress)
     cpu = time.process_time() - started
     rank, message = run.state.rank, run.messages
@@ -145,7 +163,8 @@ def _run_embedded(setup: AppSetup, progress: Progress | None) -> AppRun:
         latency = latency[remote]
     return app_result(
         setup, backend="embedded", message_latency_s=_mean(latency), cpu=cpu, finish=rank["finished"],
-        waiting=rank["waited"], computing=rank["computed"], miss_share=run.cache_use.miss_share, visits=_visits(setup),
+        waiting=rank["waited"], computing=rank["computed"], miss_share=run.cache_use.miss_share,
+        visits=_visits(setup, ways.pairs),
     )
 
 
@@ -166,9 +185,9 @@ def _run_schedule_flow(setup: AppSetup, schedule: Schedule, progress: Progress |
     return replace(found, activity=graph_activity(schedule, times), links=links, times=times)
 
 
-def _visits(setup: AppSetup) -> tuple[int, int]:
+def _visits(setup: AppSetup, pairs: HostPairs | None = None) -> tuple[int, int]:
     assert setup.routes is not None, "made by prepare_app"
-    return switch_visits(setup.config, setup.topology, setup.placed, setup.routes)
+    return switch_visits(setup.config, setup.topology, setup.placed, setup.routes, pairs)
 
 
 def _run_packet(setup: AppSetup, progress: Progress | None) -> AppRun:

@@ -13,10 +13,9 @@ from hopforge.model.topology import Topology
 from hopforge.model.workload.operations import COMPUTE, JOIN, SLEEP
 from hopforge.model.workload.program import Program
 from hopforge.sim.programs.cache_delays import CacheUse, cache_use
-from hopforge.sim.programs.flow_change import Change, alter, changes, first_rates
+from hopforge.sim.programs.flow_change import Change, alter, changes
 from hopforge.sim.programs.flow_kernel import CHANGE, FULL, SLICE, STUCK, UNITS, advance, begin, let_go
-from hopforge.sim.programs.flow_messages import new_messages, private_routes, set_routes
-from hopforge.sim.programs.flow_network import FlowNetwork, flow_network
+from hopforge.sim.programs.flow_messages import new_messages
 from hopforge.sim.programs.flow_state import (
     BASE,
     CALLED,
@@ -29,11 +28,10 @@ from hopforge.sim.programs.flow_state import (
     LINKS,
     NUMBERS,
     RANK,
-    ROUTE,
     FlowState,
 )
+from hopforge.sim.programs.flow_ways import FlowWays, buffer_bytes, flow_ways
 from hopforge.sim.run.unit_times import UnitTimes
-from hopforge.sim.traffic.host_pairs import host_pairs
 from hopforge.sim.traffic.placed import PlacedProgram
 
 #: points in time between two looks at the keyboard
@@ -60,6 +58,8 @@ class FlowRun:
         Of a program with collectives that units do.
     cycle_s : float
         Seconds of a cycle of the units.
+    ways : FlowWays, optional
+        The routes of its messages, if they are known already.
 
     Attributes
     ----------
@@ -76,18 +76,17 @@ class FlowRun:
         known_routes: Routes | SpreadRoutes | None = None,
         units: UnitTimes | None = None,
         cycle_s: float = 0.0,
+        ways: FlowWays | None = None,
     ) -> None:
         self._units, self._cycle_s = units, cycle_s
         program, hosts = placed.program, topology.hosts
-        pairs = host_pairs(placed, hosts)
         #: what the routing caches do
         self.cache_use = cache_use(config, topology, placed) if use is None else use
         self._factor = config.app.bandwidth_factor
         self._changes: list[Change] = changes(config, topology)
-        network = flow_network(
-            config, first_rates(config, topology), pairs.source, pairs.destination, self.cache_use.miss, known_routes
-        )
-        routes = _routes(config, network, pairs.source)
+        if ways is None:
+            ways = flow_ways(config, topology, placed, self.cache_use, known_routes)
+        network, routes = ways.network, ways.routes
         bounded = bool(np.isfinite(routes["bound"]).any())
         self.hops = int((routes["last"] - routes["first"]).max(initial=1)) + bounded
         links = len(network.capacity)
@@ -96,7 +95,7 @@ class FlowRun:
         rank["at"], rank["last"], rank["finished"] = program.first[:-1], program.first[1:], -1.0
         rank["waits"] = -1
         host = np.zeros(hosts if config.app.injection == "queued" else 0, HOST)
-        host["buffer"] = _buffer_bytes(config)
+        host["buffer"] = buffer_bytes(config)
         host["first"] = host["last"] = host["sends"] = -1
         link = np.zeros(links + bounded * slots, LINK)
         link["capacity"][:links] = network.capacity * config.app.bandwidth_factor
@@ -110,7 +109,7 @@ class FlowRun:
             size=program.size_bytes,
             duration=_durations(config, placed),
             message=_with_parts(
-                new_messages(program, pairs.number, config.app.buffered_bytes, config.app.eager_bytes), program
+                new_messages(program, ways.pairs.number, config.app.buffered_bytes, config.app.eager_bytes), program
             ),
             flow=np.zeros(slots, FLOW),
             rank=rank,
@@ -259,12 +258,6 @@ def _doubled(array: NDArray[Any]) -> NDArray[Any]:
     return _longer(array, 2 * len(array))
 
 
-def _buffer_bytes(config: Config) -> float:
-    if config.app.buffer_bytes is not None:
-        return config.app.buffer_bytes
-    return config.router.buffer_flits * config.traffic.flit_bytes
-
-
 def _durations(config: Config, placed: PlacedProgram) -> NDArray[np.float64]:
     """Return the seconds of each amount, of COMPUTE and SLEEP."""
     program = placed.program
@@ -276,24 +269,3 @@ def _durations(config: Config, placed: PlacedProgram) -> NDArray[np.float64]:
     per_flop = 0.0 if config.app.host_gflops is None else 1e-9 / config.app.host_gflops
     found: NDArray[np.float64] = np.where(amount_kind == COMPUTE, per_flop, 1.0) * program.amount
     return found
-
-
-def _routes(config: Config, network: FlowNetwork, host: NDArray[np.int64]) -> NDArray[np.void]:
-    """Return records of the routes; `host`: where they begin."""
-    app, latency, capacity = config.app, network.latency_s, network.capacity * config.app.bandwidth_factor
-    routes = np.zeros(len(host), ROUTE)
-    queued = app.injection == "queued"
-    first, last = network.route_first[:-1] + queued, network.route_first[1:]
-    inside = latency + (network.switches - 1) * _buffer_bytes(config) / network.capacity.min()
-    bound = np.full(len(host), np.inf)
-    if app.tcp_window_bytes is not None and len(host):
-        window = app.tcp_window_bytes / (2 * np.maximum(latency, 1e-300))
-        bound = np.where(window < capacity.max(), window, np.inf)
-    shares = np.where(latency > 0, latency, 1.0) if app.sharing == "latency" else np.ones(len(host))
-    set_routes(
-        routes, first, last, latency * app.latency_factor, 1 / shares, bound, inside, host, network.route_link, capacity
-    )
-    # a message that keeps its host is looked at when it leaves that
-    if not queued:
-        routes["private"] = private_routes(first, last, network.route_link, len(capacity))
-    return routes

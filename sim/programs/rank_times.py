@@ -8,6 +8,9 @@ import pandas as pd
 
 from hopforge.model.workload.program import Program
 
+#: messages that are counted together: more would need memory that is new
+_CHUNK = 1 << 16
+
 
 @dataclass(frozen=True)
 class ProgramMeasurement:
@@ -57,9 +60,13 @@ def rank_table(program: Program, host: Any, *, finish: Any, waiting: Any, comput
     DataFrame
         rank, host, finish_s, waiting_s, compute_s, sent_messages, sent_bytes.
     """
+    messages, size = np.zeros(program.ranks, np.int64), np.zeros(program.ranks)
+    for start in range(0, program.messages, _CHUNK):
+        source, sent = program.source[start : start + _CHUNK], program.size_bytes[start : start + _CHUNK]
+        messages += np.bincount(source, minlength=program.ranks)
+        size += np.bincount(source, sent, program.ranks)
     return pd.DataFrame({
         "rank": np.arange(program.ranks), "host": host,
         "finish_s": finish, "waiting_s": waiting, "compute_s": computing,
-        "sent_messages": np.bincount(program.source, minlength=program.ranks),
-        "sent_bytes": np.bincount(program.source, program.size_bytes, program.ranks).astype(np.int64),
+        "sent_messages": messages, "sent_bytes": size.astype(np.int64),
     })

@@ -70,7 +70,7 @@ _STEPS = {
     ),
     "moe": _Step(
         "Mixtral 8×7B on 256 ranks", "model: mixtral_8x7b, parallel: {data: 32, pipeline: 8, expert: 8},"
-        " gradients: {zero: 1}, skew: 0.3", 16, (8, 1),
+        " gradients: {zero: 1}, skew: 0.3", 16, (8, 4),
         _networks("p: 4, a: 8, h: 4, g: 9", "k: 16, n: 2", "[8, 8, 4]", "sizes: [8, 8], hosts_per_router: 4"), 4096,
     ),
 }  # fmt: skip
@@ -80,10 +80,9 @@ def _points(name: str, options: Options) -> list[Point]:
     step = _STEPS[name]
     whole: list[Point] = [{"network": network, "engine": "flow", "shrink": 1} for network in step.networks]
     part: Point = {} if options.full else dict(zip(("layers", "microbatches"), step.part, strict=True))
-    packet = list(step.networks) if options.full or name == "llama7b" else ["torus"]
     return whole + [
         {"network": network, "engine": engine, "shrink": step.shrink, **part}
-        for network in packet for engine in ("flow", "packet")
+        for network in step.networks for engine in ("flow", "packet")
     ]
 
 

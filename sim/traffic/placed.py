@@ -203,6 +203,17 @@ class PlacedProgram:
         """Whether a message stays within a machine, bool[message]."""
         return self.source_host == self.destination_host
 
+    @property
+    def local_messages(self) -> int:
+        """How many messages stay within a machine."""
+        if self.ends is not None:
+            return int(self.local.sum())
+        source, destination, found = self.program.source, self.program.destination, 0
+        for start in range(0, len(source), CHUNK_PACKETS):  # at once they would need memory that is new
+            ends = (self.host[each[start : start + CHUNK_PACKETS]] for each in (source, destination))
+            found += int(np.equal(*ends).sum())
+        return found
+
 
 def place_program(
     config: ProgramWorkload, topology: Topology, seed: int, groups: UnitGroups | None = None

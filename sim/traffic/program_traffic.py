@@ -9,7 +9,7 @@ from hopforge.model.config.workload import ProgramWorkload
 from hopforge.model.lookup.routes import Routes
 from hopforge.model.lookup.spread_routes import SpreadRoutes
 from hopforge.model.topology import Topology
-from hopforge.sim.traffic.host_pairs import host_pairs
+from hopforge.sim.traffic.host_pairs import HostPairs, host_pairs
 from hopforge.sim.traffic.placed import PlacedProgram
 
 #: messages that are counted together: more would need memory that is new
@@ -17,22 +17,29 @@ _CHUNK = 1 << 16
 
 
 def switch_visits(
-    config: Config, topology: Topology, placed: PlacedProgram, routes: Routes | SpreadRoutes
+    config: Config, topology: Topology, placed: PlacedProgram, routes: Routes | SpreadRoutes,
+    pairs: HostPairs | None = None,
 ) -> tuple[int, int]:
     """Return visits of packets and of flits on `routes`.
 
-    Packets have `workload.mtu_bytes`, flits `traffic.flit_bytes`; a message of 0 bytes is one flit.
+    Packets have `workload.mtu_bytes`, flits `traffic.flit_bytes`; a message of 0 bytes is one flit. `pairs`: those of
+    its messages, if they are known already.
     """
     assert isinstance(config.workload, ProgramWorkload | JobsWorkload), "checked by sim.programs.application"
-    pairs = host_pairs(placed, topology.hosts)
+    if pairs is None:
+        pairs = host_pairs(placed, topology.hosts)
     switches = routes.paths(pairs.source, pairs.destination).lengths
     mtu, flit = config.workload.mtu_bytes, config.traffic.flit_bytes
     packets, flits = 0, 0
     for start in range(0, placed.program.messages, _CHUNK):
-        number = pairs.number[start : start + _CHUNK]
+        number, size = pairs.number[start : start + _CHUNK], placed.program.size_bytes[start : start + _CHUNK]
         remote = number >= 0
-        each = cut(placed.program.size_bytes[start : start + _CHUNK][remote], mtu, flit)
         visits = switches[number[remote]]
+        if (size == size[0]).all():  # as in most collectives: divisions are slow
+            size, visits = size[:1], visits.sum(keepdims=True)
+        else:
+            size = size[remote]
+        each = cut(size, mtu, flit)
         packets, flits = packets + int((each[0] * visits).sum()), flits + int((each[1] * visits).sum())
     return packets, flits
 
