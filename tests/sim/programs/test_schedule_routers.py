@@ -2,10 +2,12 @@
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from hopforge.model.config import Config, parse_config
 from hopforge.model.errors import UserError
+from hopforge.model.workload.chakra_nodes import Node, nodes_bytes
 from hopforge.sim.programs.app_result import AppRun
 from hopforge.sim.programs.application import run_app
 
@@ -47,3 +49,51 @@ def test_training_runs_on_packet_routers() -> None:
         "parallel: {data: 4, tensor: 2}, microbatches: 1}\napp: {engine: packet, host_gflops: 10}\n"
     ))  # fmt: skip
     assert isinstance(found, AppRun) and found.found.messages > 0 and found.activity is not None
+
+
+def _chakra(folder: Path, ranks: list[list[Node]], network: str, keys: str = "") -> AppRun:
+    for rank, nodes in enumerate(ranks):
+        (folder / f"t.{rank}.et").write_bytes(b"".join(nodes_bytes(nodes)))
+    found = run_app(parse_config(
+        f"{network}workload: {{kind: chakra, file: {folder}/t{keys}}}\n"
+        "app: {engine: packet, loggops: {o: 70, g: 0, O: 0, S: 1000000000}}\n"
+    ))  # fmt: skip
+    assert isinstance(found, AppRun)
+    return found
+
+
+def _node(number: int, kind: int, *after: int, micros: int = 0, **attributes: int) -> Node:
+    return Node(number, kind, "", np.array(after, np.uint64), micros=micros, attributes=dict(attributes))
+
+
+def test_chakra_runs_on_packet_routers_as_its_graph_by_hand(tmp_path: Path) -> None:
+    """Compute (4), send (5), receive (6), all-reduce (7 with comm_type 0), each as lines of GOAL."""
+    text = NETWORK % ("por", "")
+    pair = [
+        [_node(0, 4, micros=2), _node(1, 5, 0, comm_dst=1, comm_size=900), _node(2, 4, 1, micros=3)],
+        [_node(0, 6, comm_src=0, comm_size=900), _node(1, 4, 0, micros=1)],
+    ]
+    lines = [
+        "a: calc 2000\nb: send 900b to 1\nb requires a\nc: calc 3000\nc requires b",
+        "a: recv 900b from 0\nb: calc 1000\nb requires a",
+    ]
+    found, expected = _chakra(tmp_path, pair, text), run_app(goal(tmp_path, lines, text, "o: 70, S: 1000000000"))
+    assert found.found.messages == 1 and found.found.payload_bytes == 900
+    assert found.ranks["finish_s"].tolist() == expected.ranks["finish_s"].tolist()
+    assert found.ranks["finish_s"][0] == pytest.approx(5.07e-6)
+    both = [[_node(0, 4, micros=5), _node(1, 7, 0, comm_type=0, comm_size=100), _node(2, 4, 1, micros=1)]] * 2
+    exchange = (
+        "a: calc 5000\nb: send 100b to %d\nb requires a\nc: recv 100b from %d\nc requires a\nd: calc 1000\n"
+        "d requires b\nd requires c"
+    )
+    found = _chakra(tmp_path, both, text)
+    expected = run_app(goal(tmp_path, [exchange % (1, 1), exchange % (0, 0)], text, "o: 70, S: 1000000000"))
+    assert found.ranks["finish_s"].tolist() == expected.ranks["finish_s"].tolist()
+    assert found.found.messages == 2 and found.activity is not None
+    assert found.found.makespan_s > 6.14e-6
+
+
+def test_chakra_on_packet_routers_that_cannot_end(tmp_path: Path) -> None:
+    waits = [[_node(0, 6, comm_src=1, comm_size=900)], [_node(0, 4, micros=1)]]
+    with pytest.raises(UserError, match=r"rank 0"):
+        _chakra(tmp_path, waits, NETWORK % ("por", ""))

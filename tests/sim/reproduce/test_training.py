@@ -12,7 +12,7 @@ SMALL = {"shrink": 65536, "layers": 8, "microbatches": 8}
 
 
 def test_points_are_the_whole_step_on_every_network_then_a_part_with_both_engines():
-    for name, networks in (("llama7b", 5), ("moe", 1)):
+    for name, networks in (("llama7b", 5), ("moe", 5)):
         points = REPRODUCTIONS[f"training.{name}"].points(Options())
         assert [point["shrink"] == 1 for point in points] == [True] * 5 + [False] * 2 * networks
         assert {point["engine"] for point in points[:5]} == {"flow"}
