@@ -98,6 +98,9 @@ class RoutingPlan:
         Agents that decide in place of `route`, which makes candidates of what they put into ``packet.user0``.
     estimates : (int, tuple), optional
         Where in `memory` learned times begin, and their shape [router, row, port].
+    of_paths : tuple of RoutingPlan
+        The source chooses one of several paths: a plan of the packets of each, which tables of routers are made of
+        (`model.router.factor`). What replaces `route` or `table` drops them.
     regular : Regular, optional
         What the short proof of a large regular network may rely on (`model.routing.regular`); of algorithms of ours.
     unguarded : RoutingPlan, optional
@@ -126,6 +129,7 @@ class RoutingPlan:
     agents: AgentParameters | None = None
     memory: NDArray[np.float64] = field(default_factory=lambda: np.zeros(1))
     estimates: tuple[int, tuple[int, ...]] | None = None
+    of_paths: "tuple[RoutingPlan, ...]" = ()
     regular: Regular | None = None
     unguarded: "RoutingPlan | None" = None
     sees_others: bool = False
