@@ -82,7 +82,8 @@ def _wavelengths(config: Config) -> Sections:
 def _routers(config: Config) -> Sections:
     traffic = config.traffic  # virtual channels of classes
     classes = traffic.reply is not None or traffic.acknowledge is not None or traffic.classes
-    return {"router", *_routing(config), *_engines(config), *({"traffic"} if classes else set())}
+    asked = classes or config.routing.spread == "entropy"  # who chooses among paths
+    return {"router", *_routing(config), *_engines(config), *({"traffic"} if asked else set())}
 
 
 def _engine(config: Config) -> Sections:
@@ -200,7 +201,7 @@ _SINGLE_KEYS: dict[str, tuple[Callable[[Config], bool], Sections]] = {
     ),
     "traffic.entropy": (
         lambda config: config.traffic.entropy is not None and config.app.engine != "packet",
-        {"net", "series", "sweep", "trace", "demo", "hits", "wavelengths"},
+        {"net", "series", "sweep", "trace", "demo", "hits", "wavelengths", "gen network", "cosim network"},
     ),
     "traffic.reorder": (  # series and trace tell nothing of it, but a host that waits for a place is seen there
         lambda config: config.traffic.reorder is not None and config.traffic.reorder.buffer_packets is None
