@@ -35,12 +35,16 @@ class Regular:
         Of the plan.
     smaller : callable, optional
         Of a grid: the same algorithm, with the same options, for a grid of fewer dimensions.
+    order : callable, optional
+        Instead of a regular network: numbers the channels so that they rise with every link of every way, or says why
+        it cannot (`model.routing.rising_channels`).
     """
 
     route: Any
     every: Any
     table: NDArray[np.int32]
     smaller: "Callable[[Topology], RoutingPlan] | None" = None
+    order: "Callable[[Topology, RoutingPlan, int], tuple[NDArray[np.int64], int, str]] | None" = None
 
 
 @dataclass(frozen=True)

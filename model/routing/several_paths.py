@@ -15,6 +15,7 @@ from hopforge.model.network.core.draws import draw_below
 from hopforge.model.routing.parallel_links import over_parallel_links
 from hopforge.model.routing.plan import RoutingError, RoutingPlan, all_vcs, relation, vc_range
 from hopforge.model.topology import Topology
+from hopforge.model.topology.parallel_links import LinkRule
 from hopforge.model.topology.spread import flow_place
 
 # table: 0 routers, 1 paths, 2 layers, 3 all VCs, 4 what the layer rises by with every link, 5 the only path of these
@@ -74,7 +75,9 @@ def _by_only(router: int, in_port: int, in_vc: int, packet: Any, net: Any, table
 _RELATIONS = {"flow": _by_flow, "entropy": _by_entropy, "packet": _by_draw}
 
 
-def several_paths_plan(tables: RoutingTables, topology: Topology, vcs: int, options: dict[str, Any]) -> RoutingPlan:
+def several_paths_plan(
+    tables: RoutingTables, topology: Topology, vcs: int, spread: str | None, links: LinkRule
+) -> RoutingPlan:
     """Make tables with several paths ready: layer l has the VCs l·V div L to (l+1)·V div L − 1.
 
     The proof lets every source choose every path for every packet.
@@ -84,7 +87,6 @@ def several_paths_plan(tables: RoutingTables, topology: Topology, vcs: int, opti
     RoutingError
         Too few virtual channels, nobody who chooses, or tables that are too large.
     """
-    spread = options.get("spread")
     if spread is None:
         raise RoutingError("routing.spread: missing; tables.scheme=k_shortest needs it: it says who chooses a path")
     layers, paths = tables.layers, tables.all_paths
@@ -109,7 +111,6 @@ def several_paths_plan(tables: RoutingTables, topology: Topology, vcs: int, opti
     header = np.array([R, len(paths), L, all_vcs(vcs), rise, -1, *starts])
     parts = [header, topology.host_router, topology.host_port, np.array(masks), ports, first_layer]
     table = np.concatenate([np.asarray(part, np.int64).reshape(-1) for part in parts]).astype(np.int32)
-    links = options.get("links", "own_first")
     own = RoutingPlan(
         relation(_RELATIONS[spread]), table, phases=len(paths) * L, random=spread == "packet", by_source=True,
         every=None if spread == "packet" else relation(_by_draw), one_per_router=True,
@@ -124,7 +125,7 @@ def several_paths_plan(tables: RoutingTables, topology: Topology, vcs: int, opti
     return replace(plan, of_paths=tuple(_only(own, topology, links, number) for number in range(len(paths))))
 
 
-def _only(own: RoutingPlan, topology: Topology, links: Any, number: int) -> RoutingPlan:
+def _only(own: RoutingPlan, topology: Topology, links: LinkRule, number: int) -> RoutingPlan:
     """Return the plan of the packets of one path."""
     table = own.table.copy()
     table[_ONLY] = number

@@ -127,8 +127,9 @@ def prepare_tables(topology: Topology, vcs: int, options: dict[str, Any]) -> Rou
     if "tables" not in options:
         raise RoutingError("routing.algorithm tables needs section tables")
     tables = linked_tables(options["tables"], topology, int(options["seed"]))
+    spread = options.get("spread")
     if tables.others:
-        return several_paths_plan(tables, topology, vcs, options)
+        return several_paths_plan(tables, topology, vcs, spread, options.get("links", "own_first"))
     layers = tables.layers
     if vcs < layers.count:
         raise RoutingError(
