@@ -128,6 +128,8 @@ def network_on_board_design(config: Config) -> NetworkDesign:
     if config.router.host_ports != "flits":
         raise UserError(f"router.host_ports must be flits for a network on a board, not {config.router.host_ports}")
     design = whole_network_design(config)
+    if design.paths is not None:
+        raise UserError("tables.scheme must have one path for each pair for a network on a board, not k_shortest")
     hosts, params = len(design.topology.host_router), design.params[0]
     if not 2 <= hosts <= _MOST_HOSTS:
         raise UserError(f"a network on a board must have 2 to {_MOST_HOSTS} hosts, not {hosts}")

@@ -19,6 +19,7 @@ from hopforge.model.router.configured import network_params
 from hopforge.model.router.factor import compile_tables
 from hopforge.model.router.links import topology_hosts
 from hopforge.model.router.params import RouterParams, check_input_vcs
+from hopforge.model.router.path_rules import PathRules, path_rules
 from hopforge.model.router.program import RouterProgram, router_program
 from hopforge.model.router.reply_rules import reply_rules
 from hopforge.model.router.service_host import tables_with_service
@@ -81,12 +82,15 @@ class NetworkDesign:
         Its routing.
     params : tuple of RouterParams
         Every router.
+    paths : PathRules, optional
+        Which path the hosts' packets take, where there are several.
     """
 
     config: Config
     topology: Topology
     tables: RouterTables
     params: tuple[RouterParams, ...]
+    paths: PathRules | None = None
 
     @property
     def plain_topology(self) -> Topology | None:
@@ -121,7 +125,7 @@ def network_design(config: Config, *, service_ports: bool = False) -> NetworkDes
     """
     sections = (
         config.name, config.topology, config.address, config.lookup, config.router, config.routing, config.tables,
-        config.seed, config.traffic.reply, config.traffic.acknowledge, config.traffic.classes,
+        config.seed, config.traffic.reply, config.traffic.acknowledge, config.traffic.classes, config.traffic.entropy,
     )  # fmt: skip
     if config.traffic.acknowledge is not None and not service_ports:
         raise UserError(
@@ -149,11 +153,12 @@ def _network_design(config: Config) -> NetworkDesign:
         check_input_vcs(topology.max_ports, config.router.vcs, config.router.va, config.router.arbiter)
     except ValueError as error:
         raise UserError(f"router.{error}") from error
+    paths = path_rules(config, topology)
     plan = routing_plan(config, topology)
     tables = compile_tables(topology, plan, vcs, config.routing.algorithm)
     if config.traffic.acknowledge is not None:
         tables = tables_with_service(topology, tables, vcs, acknowledge_mask(plan, vcs))
-    return NetworkDesign(config, topology, tables, network_params(config, topology, tables, lookup=lookup))
+    return NetworkDesign(config, topology, tables, network_params(config, topology, tables, lookup=lookup), paths)
 
 
 def stream_design(config: Config, design: NetworkDesign, router: int) -> tuple[StreamParams, ...]:

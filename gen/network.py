@@ -96,6 +96,8 @@ def network_package(config: Config) -> Package:
             "definition": "docs/definitions/service-host.md", **asdict(acknowledges.rules),
             "vcs": list(acknowledges.vcs), "port": params[0].ports - 1, "first_address": topology.hosts,
         }  # fmt: skip
+    if design.paths is not None:
+        manifest["paths"] = {"definition": "docs/definitions/several-paths.md", **asdict(design.paths)}
     more = {"_routers.json": _routers(design)}
     if params[0].lookup is not None:
         manifest["engines"] = engine_pages_as_data(params[0])
@@ -119,7 +121,7 @@ def network_component(design: NetworkDesign, streams: Sequence[StreamParams] = (
     alone = rules is None and acknowledges is None
     return Network(
         routers=design.params, links=network_links(config, topology), hosts=topology_hosts(topology), replies=rules,
-        acknowledges=acknowledges, streams=streams,
+        acknowledges=acknowledges, streams=streams, paths=design.paths,
         host_latency_cycles=1 if alone else router_parameters(config, topology).host_latency_cycles,
     )  # fmt: skip
 

@@ -82,6 +82,11 @@ def prepare_tables(config: Config) -> TablesSetup:
         Tables or layers that are wrong (`build_tables`), rows or ports that do not fit.
     """
     topology = without_failed(build(config.topology, config.address), config.failed)
+    if config.tables.scheme == "k_shortest":
+        raise UserError(
+            "tables.scheme must have one path for each pair for hopforge gen tables, not k_shortest (hopforge route "
+            "writes lft.txt)"
+        )
     tables = linked_tables(config.tables, topology, config.seed)
     words = _words(config, tables)
     switches = list(switch_tables(tables, config.address.width_bits))

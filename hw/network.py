@@ -12,6 +12,7 @@ from hopforge.hw.acknowledge_port import AcknowledgePort, AcknowledgeSetup
 from hopforge.hw.controlled_router import ControlledRouter, channel_signature, has_tcam_ports, tcam_signature
 from hopforge.hw.input_ports import flit_layout
 from hopforge.hw.network_interface import NetworkInterface, host_signature
+from hopforge.hw.path_choice import PathChoice
 from hopforge.hw.round_robin import select
 from hopforge.hw.router_csr import csr_signature
 from hopforge.hw.shared import shared
@@ -19,6 +20,7 @@ from hopforge.hw.streamed_router import StreamedRouter, router_with_streams
 from hopforge.model.router.csr import ROUTER_CSR_ADDR_BITS
 from hopforge.model.router.links import End, Link
 from hopforge.model.router.params import RouterParams
+from hopforge.model.router.path_rules import PathRules
 from hopforge.model.router.reply_rules import ReplyRules
 from hopforge.model.router.stream_params import StreamParams
 
@@ -62,6 +64,8 @@ class Network(wiring.Component):
         The AXI-Stream adapter of every host, in the order of `hosts`; none: hosts have flits.
     host_latency_cycles : int
         Latency of the links between routers and these; without them it is up to the hosts.
+    paths : PathRules, optional
+        A `PathChoice` at every host: packets come with the first address of their destination.
 
     Raises
     ------
@@ -83,7 +87,9 @@ class Network(wiring.Component):
         acknowledges: AcknowledgeSetup | None = None,
         host_latency_cycles: int = 1,
         streams: Sequence[StreamParams] = (),
+        paths: PathRules | None = None,
     ):
+        self.paths = paths
         self.replies, self.acknowledges, self.host_latency_cycles = replies, acknowledges, host_latency_cycles
         self.routers = tuple(routers)
         self.links = tuple(links)
@@ -148,6 +154,10 @@ class Network(wiring.Component):
             yield from self._end_problems(f"hosts[{number}]", end, inputs)
             yield from self._end_problems(f"hosts[{number}]", end, outputs)
         yield from self._stream_problems()
+        if self.paths is not None and (self.streams or self.replies is not None or self.acknowledges is not None):
+            yield "paths must be none with streams, replies or acknowledges"
+        if self.paths is not None and len(self.paths.first) != len(self.hosts):
+            yield f"paths must be those of {len(self.hosts)} hosts, not {len(self.paths.first)}"
 
     def _stream_problems(self) -> Iterator[str]:
         if not self.streams:
@@ -207,13 +217,37 @@ class Network(wiring.Component):
         """Connect the channels of hosts, or their interfaces, with their routers."""
         for number, (outside, end) in enumerate(zip(self.host, self.hosts, strict=True)):
             port = _port(self.parts[end.router], end.port)
-            if self.replies is None:
+            if self.paths is not None:
+                self._choose_paths(m, number, outside, port)
+            elif self.replies is None:
                 wiring.connect(m, wiring.flipped(outside), port)
             else:
                 interface = NetworkInterface(params=self.routers[end.router], rules=self.replies)
                 m.submodules[f"interface{number}"] = shared(interface, platform, *interface.key)
                 wiring.connect(m, wiring.flipped(outside), interface.host)
                 self._connect_interface(m, f"host{number}", interface.channel, port)
+
+    def _choose_paths(self, m: Module, number: int, outside: Any, port: Any) -> None:
+        """Connect a host with its router, and let it choose the path of every packet."""
+        assert self.paths is not None
+        choice = PathChoice(
+            params=self.routers[self.hosts[number].router], lmc=self.paths.lmc, first=self.paths.first[number],
+            turns=self.paths.turns,
+        )  # fmt: skip
+        m.submodules[f"path_choice{number}"] = choice
+        m.d.comb += [choice.valid.eq(outside.in_valid), choice.flit.as_value().eq(outside.in_flit.as_value())]
+        for what, start, end in (
+            ("in_valid", outside.in_valid, port.in_valid),
+            ("in_flit", choice.path_flit.as_value(), port.in_flit.as_value()),
+            ("out_credit_valid", outside.out_credit_valid, port.out_credit_valid),
+            ("out_credit_vc", outside.out_credit_vc, port.out_credit_vc),
+            ("in_credit_valid", port.in_credit_valid, outside.in_credit_valid),
+            ("in_credit_vc", port.in_credit_vc, outside.in_credit_vc),
+            ("out_valid", port.out_valid, outside.out_valid),
+            ("out_flit", port.out_flit.as_value(), outside.out_flit.as_value()),
+        ):
+            assert len(start) == len(end), what
+            m.d.comb += end.eq(start)
 
     def _acknowledge(
         self, m: Module, platform: object, number: int, router: RouterPart, setup: AcknowledgeSetup

@@ -22,7 +22,7 @@ from hopforge.model.config.lookup import AddressConfig, LookupConfig
 from hopforge.model.config.quality import quality_problems
 from hopforge.model.config.router import PacketConfig, RouterConfig, RoutingConfig, TablesConfig
 from hopforge.model.config.simulation import DegradedConfig, FailedConfig, SimulationConfig, failure_problems
-from hopforge.model.config.spraying import spraying_problems
+from hopforge.model.config.spraying import path_problems, spraying_problems
 from hopforge.model.config.topology import TopologyConfig
 from hopforge.model.config.traffic import TrafficConfig
 from hopforge.model.config.wavelengths import WavelengthsConfig
@@ -158,6 +158,7 @@ class Config(Section):
         traffic = self.traffic
         asked = {key: bool(getattr(traffic, key)) for key in ("entropy", "reorder", "reply", "acknowledge", "classes")}
         yield from spraying_problems(self.router, self.routing, traffic.entropy, asked)
+        yield from path_problems(self.routing, self.tables)
         runs = self.simulation
         yield from failure_problems(runs.failures, runs.deadlock_cycles, self.router, self.traffic)
         for key, program in _programs(self.workload):

@@ -259,7 +259,8 @@ class RoutingConfig(Section):
     spread: Literal["packet", "flow", "entropy"] | None = None
     """minimal, valiant: of several ports of shortest paths (`ways: all`) every router draws one for each packet; or
     takes one by a hash of source and destination (`flow`: minimal), or of these and `traffic.entropy`, which with
-    valiant names the router of the detour, too (default: VC allocation chooses)."""
+    valiant names the router of the detour, too (default: VC allocation chooses). tables (`scheme: k_shortest`): the
+    source chooses one of 2^`lmc` paths by the same; with `traffic.entropy` they take turns."""
     classes: Literal["phases", "turns", "hops"] | None = None
     """minimal, valiant, ugal, ugal_global: what raises the class of a packet's virtual channel (default: the scheme
     with the fewest classes)."""
@@ -330,18 +331,28 @@ DECIDE_AT_SOURCE = (
     "booksim_ugal_xy_yx", "booksim_ugal_four", "booksim_ugal_four_by_hop",
 )  # fmt: skip
 #: value of `spread` → the algorithms that it is for
-_SPREAD = {"packet": ("minimal", "valiant"), "flow": ("minimal",), "entropy": ("minimal", "valiant")}
+_SPREAD = {
+    "packet": ("minimal", "valiant", "tables"), "flow": ("minimal", "tables"),
+    "entropy": ("minimal", "valiant", "tables"),
+}  # fmt: skip
 #: algorithms that can give all parallel links as candidates
 _OVER_ALL_LINKS = ("dragonfly_min", "shortest", "up_down", "shortest_escape", "tables")
 _WITH_LIMIT = ("loren", "cowen", "thorup_zwick")
+#: values of `tables.layers` for several tables at once
+_SHARED_LAYERS = ("fewest", "lash", "hop_indexed", "single")
 
 
 class TablesConfig(Section):
     """Which table every switch gets, and which virtual layers keep its packets from deadlock."""
 
-    scheme: Literal["shortest", "up_down", "nue", "loren", "cowen", "thorup_zwick", "file"] = "shortest"
-    """Shortest paths; up*/down*; Nue (finds layers, too); LOREN (needs a square floor plan); landmarks of Cowen or of
-    Thorup and Zwick; or a `file`."""
+    scheme: Literal[
+        "shortest", "k_shortest", "up_down", "nue", "loren", "cowen", "thorup_zwick", "file"
+    ] = "shortest"  # fmt: skip
+    """Shortest paths; 2^`lmc` short paths for each destination, of which the source chooses (`several-paths.md`);
+    up*/down*; Nue (finds layers, too); LOREN (needs a square floor plan); landmarks of Cowen or of Thorup and Zwick;
+    or a `file`."""
+    slack: Annotated[int, Field(ge=0, le=15)] = 1
+    """`k_shortest`: hops by which a path may be longer than the shortest."""
     t_max: Annotated[int, Field(ge=1)] | None = None
     """`loren`, `cowen`, `thorup_zwick`: most entries of a table (default: the fewest that are possible)."""
     ties: Literal["lowest", "random", "balanced"] = "lowest"
@@ -352,9 +363,12 @@ class TablesConfig(Section):
     root: Literal["centre", "highest_degree"] | Annotated[int, Field(ge=0)] = "centre"
     """`scheme: up_down`, `layers: escape`: root of the tree: a router, or the one whose farthest router is nearest, or
     the one with most neighbours."""
-    layers: Literal["acro", "lash", "lash_tor", "dfsssp", "nue", "hop_indexed", "single", "escape", "file"] = "acro"
-    """How paths are put into virtual layers: `nue` as `scheme: nue` found them, `single` is one for all, `escape`
-    leaves paths alone and adds up*/down* in the lowest layer as a way out, `file` reads `layers_file`."""
+    layers: Literal[
+        "acro", "lash", "lash_tor", "dfsssp", "nue", "fewest", "hop_indexed", "single", "escape", "file"
+    ] = "acro"  # fmt: skip
+    """How paths are put into virtual layers: `nue` as `scheme: nue` found them, `fewest` by the method that needs the
+    fewest (`k_shortest`), `single` is one for all, `escape` leaves paths alone and adds up*/down* in the lowest layer
+    as a way out, `file` reads `layers_file`."""
     layers_file: ConfigPath | None = None
     """`layers: file`: a line `source,destination,layer` for every pair, or with a layer for each hop (CSV); relative to
     this configuration file."""
@@ -362,7 +376,7 @@ class TablesConfig(Section):
     """Layers that there are. `dfsssp`: more are refused, and paths are spread over those that would be empty (default:
     as many as are needed). `nue`: any number will do (default: 1)."""
     lmc: Annotated[int, Field(ge=0, le=7)] = 0
-    """2^lmc LIDs for each host in `lft.txt` of `hopforge route`."""
+    """2^lmc LIDs for each host in `lft.txt` of `hopforge route`; with `k_shortest` each has a path of its own."""
     cache_key: Literal["destination", "entry"] = "destination"
     """With `routing.algorithm: tables`, what `hopforge hits` asks the caches with: the destination, or (`loren`,
     `cowen`, `thorup_zwick`) the entry of the table that a packet takes."""
@@ -387,6 +401,7 @@ class TablesConfig(Section):
             yield Problem("layers", f"must be nue with scheme=nue, whose paths need its layers, not {self.layers}")
         if self.layers == "nue" and self.scheme != "nue":
             yield Problem("layers", f"nue is for scheme=nue only, which finds both together, not scheme={self.scheme}")
+        yield from self._path_problems()
         if self.max_layers is not None and self.scheme != "nue" and self.layers not in ("dfsssp", "nue"):
             yield Problem("max_layers", f"is for layers=dfsssp and nue only, not layers={self.layers}")
         if self.root != "centre" and self.scheme != "up_down" and self.layers != "escape":
@@ -397,6 +412,23 @@ class TablesConfig(Section):
             yield Problem("cache_key", f"entry is for {', '.join(_WITH_LIMIT)} only, not scheme={self.scheme}")
         if self.ties != "lowest" and self.scheme != "shortest":
             yield Problem("ties", f"is for scheme=shortest only, not scheme={self.scheme}")
+
+    @property
+    def lids(self) -> int:
+        """Addresses of a host."""
+        return 1 << self.lmc
+
+    def _path_problems(self) -> Iterator[Problem]:
+        """Check what `scheme: k_shortest` needs, and what is for it alone."""
+        several = self.scheme == "k_shortest"
+        if several and self.lmc == 0:
+            yield Problem("lmc", "must be at least 1 with scheme=k_shortest, which has 2^lmc paths, not 0")
+        if several and self.layers not in _SHARED_LAYERS:
+            yield Problem("layers", f"must be {', '.join(_SHARED_LAYERS)} with scheme=k_shortest, not {self.layers}")
+        if not several and self.layers == "fewest":
+            yield Problem("layers", f"fewest is for scheme=k_shortest only, not scheme={self.scheme}")
+        if not several and self.slack != type(self).model_fields["slack"].default:
+            yield Problem("slack", f"is for scheme=k_shortest only, not scheme={self.scheme}")
 
 
 Nanoseconds = Annotated[float, Field(ge=0, le=1e6)]

@@ -20,7 +20,7 @@ ROUTING_KEYS: dict[str, set[str]] = {
     "bias": {"ugal_group", "ugal_node", "par", *_UGAL, "dimwar", "omniwar", "dal"},
     "deroutes": {"omniwar"},
     "ways": _DETOURS,
-    "spread": {"minimal", "valiant"},
+    "spread": {"minimal", "valiant", "tables"},
     "classes": _DETOURS,
     "candidates": _UGAL,
     "over": {"valiant", *_UGAL},

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from hopforge.model.config.base import Problem, Section
-from hopforge.model.config.router import RouterConfig, RoutingConfig
+from hopforge.model.config.router import RouterConfig, RoutingConfig, TablesConfig
 
 
 class EntropyConfig(Section):
@@ -68,3 +68,19 @@ def spraying_problems(
         for other in ("reply", "acknowledge", "classes"):
             if given[other]:
                 yield Problem(f"traffic.{key}", f"cannot stand together with traffic.{other}")
+
+
+def path_problems(routing: RoutingConfig, tables: TablesConfig) -> Iterator[Problem]:
+    """Return what of tables with several paths and of their choice does not fit; keys are from the root of the file."""
+    several = tables.scheme == "k_shortest"
+    if routing.algorithm != "tables":
+        return
+    if several and routing.spread is None:
+        yield Problem("routing.spread", "missing; tables.scheme=k_shortest needs it: it says who chooses a path")
+    if several and routing.links in ("hash", "adaptive"):
+        yield Problem("routing.links", f"{routing.links} is not for tables.scheme=k_shortest: each path has one link")
+    if routing.spread is not None and not several:
+        yield Problem(
+            "routing.spread",
+            f"needs tables.scheme=k_shortest with algorithm=tables, not {tables.scheme}, which has one path",
+        )

@@ -70,7 +70,8 @@ def _sweep(config: Config) -> Sections:
 
 
 def _hits(config: Config) -> Sections:
-    return {"workload", "timing", "failed", *_KEYS, *_routing(config)}  # routing: the rule of parallel links
+    entropy = {"traffic"} if config.routing.spread == "entropy" else set()
+    return {"workload", "timing", "failed", *entropy, *_KEYS, *_routing(config)}  # routing: of several links and ways
 
 
 def _wavelengths(config: Config) -> Sections:
@@ -81,7 +82,8 @@ def _wavelengths(config: Config) -> Sections:
 def _routers(config: Config) -> Sections:
     traffic = config.traffic  # virtual channels of classes
     classes = traffic.reply is not None or traffic.acknowledge is not None or traffic.classes
-    return {"router", *_routing(config), *_engines(config), *({"traffic"} if classes else set())}
+    asked = classes or config.routing.spread == "entropy"  # who chooses among paths
+    return {"router", *_routing(config), *_engines(config), *({"traffic"} if asked else set())}
 
 
 def _engine(config: Config) -> Sections:
@@ -199,7 +201,7 @@ _SINGLE_KEYS: dict[str, tuple[Callable[[Config], bool], Sections]] = {
     ),
     "traffic.entropy": (
         lambda config: config.traffic.entropy is not None and config.app.engine != "packet",
-        {"net", "series", "sweep", "trace", "demo"},
+        {"net", "series", "sweep", "trace", "demo", "hits", "wavelengths", "gen network", "cosim network"},
     ),
     "traffic.reorder": (  # series and trace tell nothing of it, but a host that waits for a place is seen there
         lambda config: config.traffic.reorder is not None and config.traffic.reorder.buffer_packets is None
@@ -291,13 +293,17 @@ def unused_sections(config: Config, commands: Iterable[str]) -> list[str]:
 
 def key_words(config: Config, *, replayed: bool = False) -> str:
     """Say what routing caches are asked with; `replayed`: by `hopforge hits`."""
-    lookup, kind = config.lookup, config.topology.kind
+    lookup, kind, routing = config.lookup, config.topology.kind, config.routing
+    several = replayed and routing.algorithm == "tables" and routing.spread is not None
+    whole = "whole address and number of the path" if several else "whole address"
     if not lookup.reduction:
-        return "whole address"
+        return whole
     if lookup.expression is not None:
         return lookup.expression.words
     if kind in TABLE_KINDS:
-        return f"whole address, for there are no reduced ones of topology.kind={kind}"
-    if replayed and config.routing.algorithm == "tables":
-        return "whole address, for there are no reduced ones with routing.algorithm=tables"
+        return f"{whole}, for there are no reduced ones of topology.kind={kind}"
+    if replayed and routing.algorithm == "tables":
+        return f"{whole}, for there are no reduced ones with routing.algorithm=tables"
+    if replayed and routing.spread is not None:
+        return f"{whole}, for there are no reduced ones with routing.spread={routing.spread}"
     return f"node reduction with {lookup.comparators} comparators"

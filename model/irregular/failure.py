@@ -161,6 +161,7 @@ def _named(tables: RoutingTables, topology: Topology, numbers: NDArray[np.int32]
             escape=None if escape is None else _spread(escape, numbers, size, -1).astype(np.int32),
         ),
         details=details,
+        others=tuple(_named(one, topology, numbers) for one in tables.others),
     )
 
 
@@ -215,7 +216,7 @@ class TableChange:
     routers : DataFrame
         router, entries_before, entries_after, written (entries that are new or lead elsewhere), removed.
     pairs, changed_pairs : int
-        Pairs of working switches, and those whose path is another one.
+        Pairs of working switches (for each path number), and those whose path is another one.
     layers, longest, mean_hops : tuple
         Before and after; hops over the pairs of switches that work in each.
     """
@@ -232,25 +233,27 @@ def compare_tables(before: RoutingTables, after: RoutingTables) -> TableChange:
     """Say what changes from one set of tables (of the whole network) to another (`SurvivingTables.named`)."""
     import pandas as pd  # noqa: PLC0415 - slow to import (tests/sim/start/test_start_up.py)
 
-    old, new = entry_matrix(before), entry_matrix(after)
+    both = list(zip(before.all_paths, after.all_paths, strict=True))
+    entries = [(entry_matrix(b), entry_matrix(a)) for b, a in both]
     routers = pd.DataFrame(
         {
-            "router": np.arange(len(old)),
+            "router": np.arange(len(before.entries)),
             "entries_before": before.entries,
             "entries_after": after.entries,
-            "written": ((new >= 0) & (new != old)).sum(axis=1),
-            "removed": ((old >= 0) & (new < 0)).sum(axis=1),
+            "written": sum(((new >= 0) & (new != old)).sum(axis=1) for old, new in entries),
+            "removed": sum(((old >= 0) & (new < 0)).sum(axis=1) for old, new in entries),
         }
     )
     working = after.hops > 0
-    changed = changed_paths(before.next_hop, after.next_hop) & working
+    changed = [changed_paths(b.next_hop, a.next_hop) & working for b, a in both]
+    hops_before, hops_after = (np.stack([one.hops for one in side.all_paths]) for side in (before, after))
     return TableChange(
         routers,
-        int(working.sum()),
-        int(changed.sum()),
+        int(working.sum()) * len(both),
+        sum(int(one.sum()) for one in changed),
         (before.layers.count, after.layers.count),
-        (int(before.hops.max()), int(after.hops.max())),
-        (float(before.hops[before.hops > 0].mean()), float(after.hops[working].mean())),
+        (int(hops_before.max()), int(hops_after.max())),
+        (float(hops_before[hops_before > 0].mean()), float(hops_after[:, working].mean())),
     )
 
 

@@ -21,12 +21,12 @@ from hopforge.model.irregular.dependencies import (
 )
 from hopforge.model.kernel.compile import kernel
 
-__all__ = ["lash_layers", "lash_tor_layers", "path_starts"]
+__all__ = ["lash_layers", "lash_several", "lash_tor_layers", "path_starts"]
 
 
 @kernel
 def _lash(order, next_channel, source, target, first, opposite, layer_of, most):  # type: ignore[no-untyped-def]
-    nodes, channels = next_channel.shape[0], len(source)
+    nodes, channels = next_channel.shape[1], len(source)
     degree = np.max(first[1:] - first[:-1])
     used, place = new_layers(1, channels, degree)
     mark = np.zeros(channels, np.bool_)
@@ -34,11 +34,12 @@ def _lash(order, next_channel, source, target, first, opposite, layer_of, most):
     path = np.empty(nodes, np.int32)
     new = np.empty(nodes, np.int32)
     layers = 0
-    for pair in order:
+    for place_of_path in order:
+        number, pair = place_of_path // (nodes * nodes), place_of_path % (nodes * nodes)
         s, d = pair // nodes, pair % nodes
         hops, u = 0, s
         while u != d:
-            path[hops] = next_channel[u, d]
+            path[hops] = next_channel[number, u, d]
             u = target[path[hops]]
             hops += 1
         layer = 0
@@ -69,7 +70,7 @@ def _lash(order, next_channel, source, target, first, opposite, layer_of, most):
                 k = new[q]
                 used[layer, path[k], path[k + 1] - first[target[path[k]]]] = FREE
             layer += 1
-        layer_of[s, d] = layer
+        layer_of[number, s, d] = layer
     return layers
 
 
@@ -132,9 +133,39 @@ def lash_layers(
     UserError
         If 64 layers don't do.
     """
+    layer_of, layers = lash_several(next_channel[None], channels, order)
+    return layer_of[0], layers
+
+
+def lash_several(
+    next_channel: NDArray[np.int32], channels: ChannelList, order: NDArray[np.int64] | None = None
+) -> tuple[NDArray[np.int16], int]:
+    """LASH of several tables that share the layers: one layer per path.
+
+    Parameters
+    ----------
+    next_channel : ndarray, int32[table, node, destination]
+        Checked tables.
+    channels : ChannelList
+        Channels of the network.
+    order : ndarray, int64[path], optional
+        The paths, (table · nodes + source) · nodes + destination, in their order; by default ascending.
+
+    Returns
+    -------
+    ndarray, int16[table, source, destination]
+        Layer of the path; -1 on the diagonal.
+    int
+        Number of layers.
+
+    Raises
+    ------
+    UserError
+        If 64 layers don't do.
+    """
     layer_of = np.full(next_channel.shape, -1, np.int16)
     if order is None:
-        order = np.flatnonzero(~np.eye(len(next_channel), dtype=bool))
+        order = np.flatnonzero(next_channel.reshape(-1) >= 0)
     layers = int(_lash(order, next_channel, *channels, opposite_channels(channels), layer_of, MAX_LAYERS))
     if layers < 0:
         raise too_many_layers("lash")

@@ -1,5 +1,6 @@
 """Virtual layers of the paths of a next-hop table, by several methods, and the check that they cannot deadlock."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -14,7 +15,9 @@ from hopforge.model.irregular.lash import lash_layers, lash_tor_layers, path_sta
 from hopforge.model.irregular.nue import NueTables
 from hopforge.model.kernel.compile import kernel
 
-__all__ = ["LAYERS", "LayerError", "Layers", "assign_layers", "check_layers", "escape_layers", "nue_layers"]
+__all__ = [
+    "LAYERS", "LayerError", "Layers", "assign_layers", "check_layers", "check_together", "escape_layers", "nue_layers",
+]  # fmt: skip
 
 
 class LayerError(UserError):
@@ -298,17 +301,34 @@ def check_layers(
     LayerError
         Layers that do not fit the paths, or a cycle: with its channels and layers, and a path of its first step.
     """
+    check_together([layers], [next_channel], channels, working)
+
+
+def check_together(
+    several: Sequence[Layers],
+    next_channels: Sequence[NDArray[np.int32]],
+    channels: ChannelList,
+    working: WorkingSwitches | None = None,
+) -> None:
+    """Check the same of several tables whose packets share the layers; all have the same `count`.
+
+    Raises
+    ------
+    LayerError
+        As `check_layers`.
+    """
     source, target, first = channels
     degree = int(np.diff(first).max(initial=1))
-    number = len(target)
-    follows = np.zeros((layers.count * number, degree, layers.count), np.bool_)
-    bad = int(_dependencies(next_channel, target, first, layers.starts, layers.layer, layers.count, follows))
-    if bad >= 0:
-        pair = int(np.searchsorted(layers.starts, bad, side="right")) - 1
-        s, d = divmod(pair, next_channel.shape[0])
-        found = layers.of_path(s, d)
-        s, d = whole_number(s, working), whole_number(d, working)
-        raise LayerError(f"from router {s} to router {d}: the layers {found} do not fit the path", pair)
+    number, count = len(target), several[0].count
+    follows = np.zeros((count * number, degree, count), np.bool_)
+    for layers, next_channel in zip(several, next_channels, strict=True):
+        bad = int(_dependencies(next_channel, target, first, layers.starts, layers.layer, count, follows))
+        if bad >= 0:
+            pair = int(np.searchsorted(layers.starts, bad, side="right")) - 1
+            s, d = divmod(pair, next_channel.shape[0])
+            found = layers.of_path(s, d)
+            s, d = whole_number(s, working), whole_number(d, working)
+            raise LayerError(f"from router {s} to router {d}: the layers {found} do not fit the path", pair)
     left = _remaining(target, first, follows)
     if not left.any():
         return
@@ -323,25 +343,25 @@ def check_layers(
     cycle = way[way.index(way[-1]) :][::-1]
     ends = [[whole_number(node[v % number], working) for node in (source, target)] for v in cycle]
     names = (f"{a}→{b} layer {v // number}" for (a, b), v in zip(ends, cycle, strict=True))
-    s, d = _pair_with(cycle[0], cycle[1], layers, next_channel, channels)
+    pairs = (_pair_with(cycle[0], cycle[1], *one, channels) for one in zip(several, next_channels, strict=True))
+    pair = next(pair for pair in pairs if pair is not None)
+    s, d = (whole_number(router, working) for router in divmod(pair, next_channels[0].shape[0]))
     raise LayerError(
         f"the virtual layers can deadlock; waiting channels: {', '.join(names)}; the first waits for the second on the "
-        f"path from router {whole_number(s, working)} to router {whole_number(d, working)}",
-        s * next_channel.shape[0] + d,
+        f"path from router {s} to router {d}",
+        pair,
     )
 
 
-def _pair_with(
-    a: int, b: int, layers: Layers, next_channel: NDArray[np.int32], channels: ChannelList
-) -> tuple[int, int]:
-    """Source and destination of a path on which (layer, channel) `b` follows `a`; there is one."""
-    number = len(channels.target)
+def _pair_with(a: int, b: int, layers: Layers, next_channel: NDArray[np.int32], channels: ChannelList) -> int | None:
+    """Pair (source · nodes + destination) of a path on which (layer, channel) `b` follows `a`; None: there is none."""
+    number, nodes = len(channels.target), next_channel.shape[0]
     u, w = channels.source[a % number], channels.source[b % number]
     for d in np.nonzero((next_channel[u] == a % number) & (next_channel[w] == b % number))[0]:
-        for s in range(next_channel.shape[0]):
-            node, hop = s, layers.starts[s * next_channel.shape[0] + d]
+        for s in range(nodes):
+            node, hop = s, layers.starts[s * nodes + d]
             while node not in (d, u):
                 node, hop = channels.target[next_channel[node, d]], hop + 1
             if node == u and d != w and (layers.layer[hop], layers.layer[hop + 1]) == (a // number, b // number):
-                return s, int(d)
-    raise AssertionError("a dependency without a path")
+                return s * nodes + int(d)
+    return None

@@ -11,12 +11,15 @@ from hopforge.model.irregular.failure import linked_tables
 from hopforge.model.irregular.landmarks import LandmarkTables
 from hopforge.model.irregular.loren import LorenTables, loren_chosen
 from hopforge.model.irregular.tables import RoutingTables, next_ports
+from hopforge.model.lookup.lid_routes import KnownRoutes, LidRoutes
 from hopforge.model.lookup.routes import Routes
 from hopforge.model.lookup.spread_routes import SpreadRoutes
 from hopforge.model.topology import Topology
 from hopforge.model.topology.spread import refuse_spread
 
-__all__ = ["TableRoutes", "chosen_entries", "configured_routes", "known_routes", "table_routes"]
+__all__ = [
+    "TableRoutes", "chosen_entries", "configured_routes", "known_routes", "spread_routes", "table_routes",
+]  # fmt: skip
 
 
 class TableRoutes(NamedTuple):
@@ -84,15 +87,34 @@ def table_routes(config: Config, topology: Topology) -> TableRoutes:
     return TableRoutes(tables, port, first[chosen_entries(tables)])
 
 
-def configured_routes(config: Config, topology: Topology) -> Routes | SpreadRoutes:
-    """Return the routes of programs: `known_routes`, or a hash of source and destination among all shortest ways.
+def configured_routes(config: Config, topology: Topology) -> KnownRoutes:
+    """Return the routes of programs: `known_routes`, or with ``routing.spread: flow`` one for each pair of hosts.
 
     Raises
     ------
     UserError
         As `known_routes`, but for ``routing.spread: flow``.
     """
-    return SpreadRoutes(topology) if config.routing.spread == "flow" else known_routes(config, topology)
+    return spread_routes(config, topology) if config.routing.spread == "flow" else known_routes(config, topology)
+
+
+def spread_routes(config: Config, topology: Topology) -> SpreadRoutes | LidRoutes:
+    """Return the routes of ``routing.spread``: a hash among all shortest ways, or several tables.
+
+    Raises
+    ------
+    UserError
+        Tables that are wrong, too large a network, or an algorithm whose ways queues choose.
+    """
+    if config.routing.algorithm == "tables":
+        tables = linked_tables(config.tables, topology, config.seed)
+        ports = [next_ports(topology, one.channels, one.next_channel) for one in tables.all_paths]
+        return LidRoutes(topology, [
+            Routes(topology, config.address, config.lookup.up_choice, port, config.routing.links) for port in ports
+        ])  # fmt: skip
+    if config.routing.algorithm != "minimal":
+        refuse_spread(config.routing.spread, f"ways of routing.algorithm {config.routing.algorithm} that are known")
+    return SpreadRoutes(topology)
 
 
 def known_routes(config: Config, topology: Topology) -> Routes:

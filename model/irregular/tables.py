@@ -1,7 +1,7 @@
 """Routing tables of a configuration: what is in them, what they cost, and the layers that go with them."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -19,12 +19,14 @@ from hopforge.model.irregular.channels import (
     whole_number,
 )
 from hopforge.model.irregular.files import read_layers, read_next_hops
+from hopforge.model.irregular.k_shortest import k_shortest_next_hops
 from hopforge.model.irregular.landmarks import LandmarkTables, fitting
 from hopforge.model.irregular.lash import path_starts
 from hopforge.model.irregular.layers import LayerError, Layers, assign_layers, check_layers, escape_layers, nue_layers
 from hopforge.model.irregular.loren import FloorPlan, LorenTables, loren_next_hops, loren_tables
 from hopforge.model.irregular.neighbours import distances, neighbours_of
 from hopforge.model.irregular.nue import nue_tables
+from hopforge.model.irregular.path_layers import shared_layers
 from hopforge.model.irregular.shortest import shortest_next_hops
 from hopforge.model.irregular.up_down import root_node, up_down_next_hops
 from hopforge.model.topology import Topology
@@ -59,6 +61,9 @@ class RoutingTables:
         Virtual layers.
     details : LorenTables or LandmarkTables, optional
         The entries, if the scheme has other ones than one per destination.
+    others : tuple of RoutingTables
+        ``scheme: k_shortest``: the tables of the paths 1, 2, … of every destination; these are those of path 0. The
+        layers of all have the same `count`, and were checked together.
     """
 
     topology: Topology
@@ -72,6 +77,12 @@ class RoutingTables:
     entry_bits: int
     layers: Layers
     details: LorenTables | LandmarkTables | None = None
+    others: "tuple[RoutingTables, ...]" = ()
+
+    @property
+    def all_paths(self) -> "tuple[RoutingTables, ...]":
+        """Tables of every path number, these first."""
+        return (self, *self.others)
 
     @property
     def table_bits(self) -> int:
@@ -149,6 +160,32 @@ def _layers(
         raise UserError(f"tables.layers: {section.layers}: {error}") from error
 
 
+def _several(
+    section: TablesConfig,
+    topology: Topology,
+    neighbours: NDArray[np.int32],
+    near: NDArray[np.uint8],
+    channels: ChannelList,
+    step: Callable[[str], None],
+    working: WorkingSwitches | None,
+) -> RoutingTables:
+    """Tables of ``scheme: k_shortest``, one for each path number."""
+    next_hops = k_shortest_next_hops(neighbours, near, section.lids, section.slack)
+    next_channels = [check_next_hops(next_hop, channels) for next_hop in next_hops]
+    step("virtual layers")
+    layers = shared_layers(section.layers, next_channels, channels, working)
+    entries = np.full(topology.routers, section.lids * (topology.routers - 1), np.int64)
+    number_bits = max(1, (topology.routers - 1).bit_length())
+    found = [
+        RoutingTables(
+            topology, neighbours, channels, next_hop, next_channel, hop_counts(next_channel, channels), near, entries,
+            number_bits, of_path,
+        )
+        for next_hop, next_channel, of_path in zip(next_hops, next_channels, layers, strict=True)
+    ]  # fmt: skip
+    return replace(found[0], others=tuple(found[1:]))
+
+
 def working_plan(working: WorkingSwitches | None) -> FloorPlan | None:
     """Floor plan of a square network some switches of which have failed; None: the whole, or no square."""
     if working is None:
@@ -216,6 +253,8 @@ def build_tables(
     elif section.scheme == "shortest":
         next_hop = shortest_next_hops(neighbours, section.ties, generator)
     channels = channel_list(neighbours)
+    if section.scheme == "k_shortest":
+        return _several(section, topology, neighbours, near, channels, step, working)
     nue = None
     if section.scheme == "nue":
         nue = nue_tables(near, channels, section.max_layers or 1)

@@ -49,10 +49,13 @@ def compile_tables(topology: Topology, plan: RoutingPlan, vcs: int, algorithm: s
             f"tables of routers hold masks of at most {ONE_WORD_PORTS} ports, not {topology.max_ports} "
             f"({topology.name})"
         )
-    _check(topology, plan, vcs, algorithm)
+    plans = plan.of_paths or (plan,)
+    _check(topology, plans, vcs, algorithm)
     R, P = topology.routers, topology.max_ports
-    walker = Walker(topology, plan, vcs, algorithm)
-    answers = _gather(walker)
+    walker = Walker(topology, plans[0], vcs, algorithm)
+    answers = _by_address([
+        _gather(walker if of_path is plans[0] else Walker(topology, of_path, vcs, algorithm)) for of_path in plans
+    ])  # fmt: skip
     for what in unknown_inputs(plan, phase_known=True):  # behind the walk, which tells mistakes with their lines
         raise RoutingError(f"routing.algorithm {algorithm} cannot be a table of a router: it {what}")
     escape_port = _one_escape(walker, answers.escape)
@@ -75,13 +78,23 @@ def compile_tables(topology: Topology, plan: RoutingPlan, vcs: int, algorithm: s
         rules.append(rule.reshape(-1, P, vcs, P))
         escape_rules.append(escape_rule.reshape(-1, P, vcs, P))
     return RouterTables(
-        algorithm, ports.T.copy(), np.array(classes, np.uint8).reshape(R, topology.hosts), escape_port.T.copy(),
-        tuple(rules), tuple(escape_rules), walker.inject_mask,
+        algorithm, ports.T.copy(), np.array(classes, np.uint8).reshape(R, -1), escape_port.T.copy(),
+        tuple(rules), tuple(escape_rules), walker.inject_mask, len(plans),
     )  # fmt: skip
 
 
-def _check(topology: Topology, plan: RoutingPlan, vcs: int, algorithm: str) -> None:
+def _by_address(of_paths: list[Answers]) -> Answers:
+    """Join the answers to packets on each path by address: host · paths + path."""
+    if len(of_paths) == 1:
+        return of_paths[0]
+    parts = ("reached", "mask", "escape", "escape_mask")
+    stacked = {part: np.stack([getattr(one, part) for one in of_paths], axis=1) for part in parts}
+    return Answers(**{part: array.reshape(-1, *array.shape[2:]) for part, array in stacked.items()})
+
+
+def _check(topology: Topology, plans: tuple[RoutingPlan, ...], vcs: int, algorithm: str) -> None:
     """Refuse a relation that no table can give, and a network that is too large."""
+    plan = plans[0]
     declared = [
         reason
         for reason, found in (
@@ -94,7 +107,7 @@ def _check(topology: Topology, plan: RoutingPlan, vcs: int, algorithm: str) -> N
     ]
     for reason in declared:
         raise RoutingError(f"routing.algorithm {algorithm} cannot be a table of a router: it {reason}")
-    entries = topology.routers * topology.max_ports**2 * vcs * topology.hosts
+    entries = topology.routers * topology.max_ports**2 * vcs * topology.hosts * len(plans)
     if entries > MAX_ENTRIES:
         raise RoutingError(
             f"routing.algorithm {algorithm} on the {topology.name} has {entries} entries of tables, more than "

@@ -28,6 +28,8 @@ class RouterTables:
         all VCs if no other entry of the rule restricts them.
     inject_mask : ndarray, uint32[host]
         VCs that hosts may use.
+    lids : int
+        Addresses of a host: where it is more than 1, "host" above is host · lids + path (several-paths.md).
     """
 
     algorithm: str
@@ -37,6 +39,7 @@ class RouterTables:
     vc_rule: tuple[NDArray[np.uint16], ...]
     escape_rule: tuple[NDArray[np.uint16], ...]
     inject_mask: NDArray[np.uint32]
+    lids: int = 1
 
     def routes(self, router: int) -> tuple[Route, ...]:
         """Table of a router by host number."""

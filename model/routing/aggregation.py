@@ -57,6 +57,7 @@ def aggregated_plan(plan: RoutingPlan, topology: Topology, member: NDArray[np.in
         table=np.concatenate([np.array(header), *(part.reshape(-1) for part in parts)]).astype(np.int32),
         max_candidates=plan.max_candidates * (found.members if adaptive else 1),
         unguarded=None if plan.unguarded is None else aggregated_plan(plan.unguarded, topology, member),
+        of_paths=(),
     )
 
 

@@ -21,7 +21,8 @@ from hopforge.model.routing.detour_rules import (
     takes_detour_by_sums,
 )
 from hopforge.model.routing.occupancy import used_credits
-from hopforge.model.routing.plan import RoutingError, RoutingPlan, need_kind, register, relation
+from hopforge.model.routing.plan import Regular, RoutingError, RoutingPlan, need_kind, register, relation
+from hopforge.model.routing.rising_channels import rising_channels_of
 from hopforge.model.routing.ways import find_ways, groups_of
 from hopforge.model.routing.ways_table import (
     DRAWS,
@@ -372,17 +373,22 @@ def _plan(topology: Topology, vcs: int, options: dict[str, Any], name: str, how:
         words=classes.words,
     )
     if not detours and spread is not None:  # whatever is drawn, it is one of all shortest ways
-        return replace(
+        return _ordered(replace(
             plan, random=spread == "packet", by_source=spread != "packet", every=relation(_minimal),
             every_candidates=ways.most_ports,
-        )  # fmt: skip
+        ))  # fmt: skip
     if not detours:
-        return plan
+        return _ordered(plan)
     every = relation(EVERY[classes.scheme])
-    return replace(
+    return _ordered(replace(
         plan, phases=3, uses_via=True, random=True, by_source=spread == "entropy", every=every,
         every_candidates=2 * topology.max_ports,
-    )  # fmt: skip
+    ))  # fmt: skip
+
+
+def _ordered(plan: RoutingPlan) -> RoutingPlan:
+    """Return a plan that promises the short proof to take its channels from its table alone."""
+    return replace(plan, regular=Regular(plan.route, plan.every, plan.table, order=rising_channels_of))
 
 
 @register("minimal")

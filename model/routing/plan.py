@@ -35,12 +35,16 @@ class Regular:
         Of the plan.
     smaller : callable, optional
         Of a grid: the same algorithm, with the same options, for a grid of fewer dimensions.
+    order : callable, optional
+        Instead of a regular network: numbers the channels so that they rise with every link of every way, or says why
+        it cannot (`model.routing.rising_channels`).
     """
 
     route: Any
     every: Any
     table: NDArray[np.int32]
     smaller: "Callable[[Topology], RoutingPlan] | None" = None
+    order: "Callable[[Topology, RoutingPlan, int], tuple[NDArray[np.int64], int, str]] | None" = None
 
 
 @dataclass(frozen=True)
@@ -98,6 +102,9 @@ class RoutingPlan:
         Agents that decide in place of `route`, which makes candidates of what they put into ``packet.user0``.
     estimates : (int, tuple), optional
         Where in `memory` learned times begin, and their shape [router, row, port].
+    of_paths : tuple of RoutingPlan
+        The source chooses one of several paths: a plan of the packets of each, which tables of routers are made of
+        (`model.router.factor`). What replaces `route` or `table` drops them.
     regular : Regular, optional
         What the short proof of a large regular network may rely on (`model.routing.regular`); of algorithms of ours.
     unguarded : RoutingPlan, optional
@@ -126,6 +133,7 @@ class RoutingPlan:
     agents: AgentParameters | None = None
     memory: NDArray[np.float64] = field(default_factory=lambda: np.zeros(1))
     estimates: tuple[int, tuple[int, ...]] | None = None
+    of_paths: "tuple[RoutingPlan, ...]" = ()
     regular: Regular | None = None
     unguarded: "RoutingPlan | None" = None
     sees_others: bool = False

@@ -65,14 +65,15 @@ def prove_routing(
     why = ""
     if topology.routers * topology.hosts > whole:
         try:
-            return "by symmetry: " + short_proof(topology, plan, state, name, hosts, build=build, resends=resends)
+            how = "by symmetry" if plan.regular is None or plan.regular.order is None else "by an order of channels"
+            return f"{how}: " + short_proof(topology, plan, state, name, hosts, build=build, resends=resends)
         except IrregularError as problem:
             why = str(problem)
     try:
         found = check_routing(topology, plan, state, name, hosts, resends=resends)
     except DeadlockError as error:
         if "not proved" in str(error) and plan.regular is not None and why:
-            raise DeadlockError(f"{error}; no short proof by symmetry: {why}") from error
+            raise DeadlockError(f"{error}; no short proof: {why}") from error
         raise
     return f"on the whole network: {found:,} dependencies of channels" if found else ""
 
@@ -102,6 +103,8 @@ def short_proof(
         No such proof, and why: this says nothing about whether it can deadlock.
     """
     _refuse_irregular(plan, state, hosts, resends=resends)
+    if plan.regular is not None and plan.regular.order is not None:
+        return _by_order(topology, plan, state)
     found = represent(topology, plan, state, build)
     committed = int(state["switching_mode"]) == WORMHOLE and not int(state["release_credits"])
     escape = plan.obligation == "escape" and not committed
@@ -129,6 +132,16 @@ def short_proof(
         f"{found.words}; {kinds} kinds of channels, {len(pairs):,} dependencies, {way}; "
         f"{WAYS:,} random ways through the whole network show no other"
     )
+
+
+def _by_order(topology: Topology, plan: RoutingPlan, state: NetState) -> str:
+    """Show that channels have numbers that rise with every link of every way."""
+    assert plan.regular is not None and plan.regular.order is not None
+    number, count, words = plan.regular.order(topology, plan, int(state["vcs"]))
+    seen = random_dependencies(relation_to_prove(plan), state, number, count, packet_lengths(state), WAYS)
+    if seen is None or (len(seen) and (seen < 0).any()) or not np.all(np.less(*np.divmod(seen, count))):
+        raise IrregularError("a random way through the whole network does not rise")
+    return f"{words}; channels rise with every link of every way; {WAYS:,} random ways show no other"
 
 
 def _refuse_irregular(plan: RoutingPlan, state: NetState, hosts: NDArray[np.bool_] | None, *, resends: bool) -> None:

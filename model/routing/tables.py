@@ -12,6 +12,7 @@ from hopforge.model.irregular.tables import RoutingTables, next_ports
 from hopforge.model.network.core.candidates import candidate
 from hopforge.model.routing.parallel_links import over_parallel_links
 from hopforge.model.routing.plan import RoutingError, RoutingPlan, all_vcs, register, relation, vc_range
+from hopforge.model.routing.several_paths import several_paths_plan
 from hopforge.model.topology import Topology
 
 # table: 0 routers, 1 ports, 2 layers, 3 all VCs, 4 start of host routers, 5 of host ports, 6 of next ports
@@ -126,6 +127,9 @@ def prepare_tables(topology: Topology, vcs: int, options: dict[str, Any]) -> Rou
     if "tables" not in options:
         raise RoutingError("routing.algorithm tables needs section tables")
     tables = linked_tables(options["tables"], topology, int(options["seed"]))
+    spread = options.get("spread")
+    if tables.others:
+        return several_paths_plan(tables, topology, vcs, spread, options.get("links", "own_first"))
     layers = tables.layers
     if vcs < layers.count:
         raise RoutingError(

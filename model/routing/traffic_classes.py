@@ -92,6 +92,7 @@ def _shifted(plan: RoutingPlan, layout: tuple[tuple[int, int, int], ...]) -> Rou
         route=_of_class(plan.route, layout),
         every=None if plan.every is None else _of_class(plan.every, layout),
         unguarded=None if plan.unguarded is None else _shifted(plan.unguarded, layout),
+        of_paths=(),
     )
 
 

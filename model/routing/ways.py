@@ -143,6 +143,8 @@ def _single(port: NDArray[np.int32]) -> NDArray[np.uint64]:
 def _of_tables(topology: Topology, options: dict[str, Any]) -> Ways:
     if "tables" not in options:
         raise RoutingError("routing.ways tables needs section tables")
+    if options["tables"].scheme == "k_shortest":
+        raise RoutingError("routing.ways tables needs one path for each pair; tables.scheme=k_shortest has several")
     tables = linked_tables(options["tables"], topology, int(options["seed"]))
     port = next_ports(topology, tables.channels, tables.next_channel)
     routers = np.arange(topology.routers)

@@ -134,12 +134,12 @@ def record_network(config: Config, traffic: NetworkTraffic, setup: NetworkSetup 
                             ready.script_class)  # fmt: skip
     logs = {kind: _of_kind(own, kind, packets) for kind in (SENT, RECEIVED, GRANTED, DRAINED)}
     logs[GRANTED] = _with_moves(logs[GRANTED], acknowledges)
-    data = _payload(params[0], topology, packets, np.random.default_rng((traffic.seed, 4)))
+    data = _payload(design, packets, np.random.default_rng((traffic.seed, 4)))
     end = int(logs[RECEIVED].cycle.max()) + 1
     programs = setup_writes(design) if params[0].rc == "lookup" else []
     for log in logs.values():
         log.cycle[:] += len(programs)
-    recorder = _Recorder(topology, params[0], run, logs, data, programs, packets)
+    recorder = _Recorder(topology, params[0], run, logs, (_as_sent(design, packets, data), data), programs, packets)
     counts = _engine_counts(run)
     return RecordedNetwork(
         component, recorder.replay(), traffic, topology.routers, topology.hosts, packets.count,
@@ -237,19 +237,21 @@ def _with_moves(log: _Log, acknowledges: NDArray[np.int64]) -> _Log:
     return _Log(*(np.concatenate(pair) for pair in zip(held, columns, strict=True)))
 
 
-def _payload(
-    params: RouterParams, topology: Topology, packets: LoggedPackets, rng: np.random.Generator
-) -> NDArray[np.uint64]:
+def _payload(design: NetworkDesign, packets: LoggedPackets, rng: np.random.Generator) -> NDArray[np.uint64]:
     """Make the data of all flits: random, with a header in heads; of replies the header alone; uint64[flit, word]."""
+    params, topology = design.params[0], design.topology
     first, asked = packets.first, packets.asked
     words = -(-params.width_bits // WORD_BITS)
     data = rng.integers(0, 1 << 64, (int(first[-1]), words), np.uint64)
     if params.width_bits % WORD_BITS:
         data[:, -1] &= np.uint64((1 << params.width_bits % WORD_BITS) - 1)
     number = np.arange(topology.hosts) if params.rc == "table" else topology.host_address
+    number = number * design.tables.lids
     source, _, destination, _ = packets.script
     of_source = np.arange(len(source)) - np.searchsorted(source, source)
     ends = [number[np.r_[destination, source[asked]]], number[np.r_[source, destination[asked]]]]
+    if design.paths is not None:
+        ends[0] = ends[0] + design.paths.paths(source, destination)
     fields = [(end, params.address_bits) for end in ends]
     fields.append((np.r_[of_source, of_source[asked]], params.tag_bits))
     length = np.diff(first)
@@ -266,6 +268,15 @@ def _payload(
     if len(asked):
         data[first[len(source)] :] = np.repeat(heads[len(source) :], length[len(source) :], axis=0)
     return data
+
+
+def _as_sent(design: NetworkDesign, packets: LoggedPackets, data: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """Return the data of all flits as hosts give them: with the first address of their destination."""
+    if design.paths is None:
+        return data
+    sent, heads = data.copy(), packets.first[:-1]
+    sent[heads, 0] &= ~np.uint64(design.tables.lids - 1)
+    return sent
 
 
 def _put(words: NDArray[np.uint64], lsb: int, width: int, values: NDArray[np.uint64]) -> None:
@@ -289,7 +300,7 @@ class _Recorder:
         params: RouterParams,
         run: Simulation,
         logs: dict[int, _Log],
-        data: NDArray[np.uint64],
+        data: tuple[NDArray[np.uint64], NDArray[np.uint64]],
         setup: list[tuple[int, int] | None],
         packets: LoggedPackets,
     ) -> None:
@@ -340,10 +351,10 @@ class _Recorder:
             if len(self.packets.asked):
                 self._interface(name, mine, theirs, when + latency - 1, of_vc)
                 continue
-            self._ins += self._flits(f"{name}__in", sent, mine, latency)
+            self._ins += self._flits(f"{name}__in", sent, mine, latency, self.data[0])
             self._ins += self._pair(f"{name}__out_credit", taken.cycle[theirs] + latency, taken.vc[theirs])
             gate = ""
-            for column, words in self._flits(f"{name}__out", taken, theirs, -latency):
+            for column, words in self._flits(f"{name}__out", taken, theirs, -latency, self.data[1]):
                 self._outs.append((Output(column, gate or None), words))
                 gate = f"{name}__out_valid"
             (valid, flag), (vc, numbers) = self._pair(f"{name}__in_credit", when, of_vc)
@@ -363,12 +374,12 @@ class _Recorder:
         """Signals of the host at an interface that answers: it gives requests and takes what has been taken."""
         sent, taken = self.logs[SENT], self.logs[RECEIVED]
         request = sent.flit < self.packets.first[len(self.packets.script[0])]
-        self._ins += self._flits(f"{name}__in", sent, mine & request, 1)
+        self._ins += self._flits(f"{name}__in", sent, mine & request, 1, self.data[0])
         busy = self._zeros()
         busy[sent.cycle[mine & ~request]] = 1
         self._outs.append((Output(f"{name}__busy"), busy))
         gate = ""
-        for column, words in self._flits(f"{name}__out", taken, theirs, 0):
+        for column, words in self._flits(f"{name}__out", taken, theirs, 0, self.data[1]):
             self._outs.append((Output(column, gate or None), words))
             gate = f"{name}__out_valid"
         lower = of_vc < self.params.vcs // 2
@@ -405,7 +416,7 @@ class _Recorder:
         return [(cycle[host == number] + 1, place[host == number] % V) for number in range(self.topology.hosts)]
 
     def _flits(
-        self, name: str, log: _Log, chosen: NDArray[np.bool_], shift: int
+        self, name: str, log: _Log, chosen: NDArray[np.bool_], shift: int, data: NDArray[np.uint64]
     ) -> Iterator[tuple[str, NDArray[np.uint64]]]:
         """Yield the columns of a channel on which the chosen flits stand `shift` cycles after their event."""
         cycle = log.cycle[chosen] + shift
@@ -413,7 +424,7 @@ class _Recorder:
         valid[cycle] = 1
         yield f"{name}_valid", valid
         label = np.stack([log.kind[chosen], log.vc[chosen]], axis=1)
-        for part in flit_words(self.params, label, self.data[log.flit[chosen]].view(np.int64)):
+        for part in flit_words(self.params, label, data[log.flit[chosen]].view(np.int64)):
             words = self._zeros()
             words[cycle] = part
             yield f"{name}_flit", words

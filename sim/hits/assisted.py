@@ -152,6 +152,11 @@ def messages_ahead(sources: Hosts, destinations: Hosts, ahead: int) -> tuple[Hos
 def run_help(replay: Replay, config: Config, workload: PacketStream, wanted: Help, *, bounds: bool) -> Assisted:
     """Run a workload through the caches of `replay` with help."""
     wanted.check(config, replay.lacks_rows)
+    if replay.changes_address and wanted.any:
+        raise UserError(
+            f"routing.spread: must be flow for help with routing caches, not {config.routing.spread}: nobody knows to "
+            "which address of its destination a packet goes next"
+        )
     sources, destinations = replay.that_work(*workload.all_packets())
     to, begins = messages_ahead(sources, destinations, wanted.prefetch or 0)
     return run_assisted_packets(replay, config, (sources, destinations, to, begins), wanted, bounds=bounds)

@@ -23,6 +23,7 @@ from hopforge.model.lookup.cache_lines import EMPTY, CacheState, CacheTables, ha
 from hopforge.model.lookup.expression_reduction import configured_reduction
 from hopforge.model.lookup.key_ports import KeyPorts
 from hopforge.model.lookup.key_validity import check_expression
+from hopforge.model.lookup.lid_routes import KnownRoutes
 from hopforge.model.lookup.node_reduction import MAX_MEMBERS, NodeReduction
 from hopforge.model.lookup.params import MEMBER_BITS
 from hopforge.model.lookup.reference_stack import CAPACITY, COMPULSORY, ReferenceStacks, reference_lookup
@@ -32,8 +33,8 @@ from hopforge.model.lookup.tcam import NO_MATCH, Tcam, TcamRow, prefix_rows, rou
 from hopforge.model.lookup.two_levels import NINE, get_line, put_line, put_lines
 from hopforge.model.topology import Topology
 from hopforge.model.topology.parallel_links import links_of_a_pair, parallel_ports
-from hopforge.model.topology.spread import refuse_spread
 from hopforge.sim.hits.kept_lookups import KeptLookups
+from hopforge.sim.hits.spread_packets import SpreadPackets
 from hopforge.sim.traffic.placed import PacketStream
 
 Hosts: TypeAlias = NDArray[Any]  # whole numbers of any width
@@ -290,8 +291,14 @@ class Replay:
         self.topology = topology
         self._by_tables = table_routes(config, topology) if config.routing.algorithm == "tables" else None
         table = None if self._by_tables is None else self._by_tables.port
-        refuse_spread(config.routing.spread, "routing caches")
-        self.routes = Routes(topology, config.address, config.lookup.up_choice, table, config.routing.links)
+        one_way = Routes(topology, config.address, config.lookup.up_choice, table, config.routing.links)
+        self.routes: KnownRoutes = one_way
+        self._one_way = one_way
+        self._spread: SpreadPackets | None = None
+        if config.routing.spread is not None:  # a line belongs to a destination, whatever ways lead there
+            self._spread = SpreadPackets(config, topology)
+            self.routes = self._spread.routes
+            config = config.model_copy(update={"lookup": config.lookup.model_copy(update={"reduction": False})})
         if self._by_tables is not None and config.lookup.expression is not None:
             if self._by_tables.asked is not None:
                 raise ReplayError(
@@ -301,7 +308,7 @@ class Replay:
         elif self._by_tables is not None:  # the keys of a regular network would not follow the tables
             config = config.model_copy(update={"lookup": config.lookup.model_copy(update={"reduction": False})})
         self.reduction = configured_reduction(config, topology)
-        check_expression(config, self.reduction, self.routes)
+        check_expression(config, self.reduction, one_way)
         members, sharing = config.lookup.lag.members, config.lookup.ports_per_engine
         if members > 1 and sharing > 1:
             raise ReplayError(
@@ -309,7 +316,7 @@ class Replay:
                 f"not {sharing}"
             )
         self.inputs = cache_inputs(topology, members, sharing)
-        self._link_shift = _link_shift(config, topology, self.reduction)
+        self._link_shift = -1 if self._spread is not None else _link_shift(config, topology, self.reduction)
         self.enabled = section.enabled
         self._first = _Level(RoutingCache.from_config(config), self.inputs.caches if section.enabled else 1)
         second = section.second_level
@@ -326,7 +333,11 @@ class Replay:
         self._second = _Level(one, len(self._ranges) - 1 if self._two else 1)
         self._back = np.zeros(len(self._ranges) - 1, np.int64)
         self._stacks = ReferenceStacks(self.inputs.caches, section.entries if section.enabled else 0)
-        self._matched = _matched(config, topology, self.reduction, self.routes, self._by_tables)
+        if self._spread is not None:
+            self._spread.check_rows(config)
+            self._matched = None
+        else:
+            self._matched = _matched(config, topology, self.reduction, one_way, self._by_tables)
         self._counts = np.zeros((len(COUNTS), self.inputs.caches), np.int64)
         alone: NDArray[np.bool_] = np.asarray((topology.peer_router < 0).all(axis=1))
         self._silent = alone[topology.host_router] if alone.any() and topology.routers > 1 else None
@@ -365,27 +376,45 @@ class Replay:
         return sources[working], destinations[working]
 
     def ways(self, sources: Hosts, destinations: Hosts) -> Ways:
-        """Return the lookups of packets from source hosts to destination hosts (int[packet])."""
+        """Return the lookups of packets from source hosts to destination hosts (int[packet]), each asked for once."""
         hosts = self.topology.hosts
-        pair, of_packet = np.unique(np.asarray(sources, np.int64) * hosts + destinations, return_inverse=True)
+        label = np.asarray(sources, np.int64) * hosts + destinations
+        turn: NDArray[np.int64] | int = 0
+        if self._spread is None or not self._spread.by_packet:
+            pair, of_packet = np.unique(label, return_inverse=True)
+        else:
+            both = np.stack([label, self._spread.next_entropies(label)], axis=1)
+            found, of_packet = np.unique(both, axis=0, return_inverse=True)
+            pair, turn = found[:, 0], found[:, 1]
         source, target = pair // hosts, pair % hosts
-        paths = self.routes.paths(source, target)
+        if isinstance(self.routes, Routes):
+            paths = self.routes.paths(source, target)
+        else:
+            paths = self.routes.paths(source, target, turn)
+            turn = np.repeat(np.broadcast_to(turn, pair.shape), paths.lengths)
         per_hop = np.repeat(target, paths.lengths)
-        keys = self._keys(paths.router, np.repeat(source, paths.lengths), per_hop)
+        keys = self._keys(paths.router, np.repeat(source, paths.lengths), per_hop, turn)
         caches = self._caches(paths, self.topology.host_address[per_hop])
         slots = self._stacks.slots_of(caches, keys)
         return Ways(of_packet.reshape(-1), source, target, paths.first, paths.router, per_hop, caches, keys, slots)
 
-    def _keys(self, routers: Hosts, sources: Hosts, targets: Hosts) -> NDArray[np.int64]:
+    def _keys(self, routers: Hosts, sources: Hosts, targets: Hosts, entropy: Hosts | int = 0) -> NDArray[np.int64]:
         """Return what switches ask their caches with, for packets between hosts."""
         if self._by_tables is None:
             asked = self.topology.host_address[targets]
         else:
             asked = self._by_tables.addresses(routers, targets)
         keys = self.reduction.keys(routers, asked)
+        if self._spread is not None:
+            return self._spread.keys(keys, sources, targets, entropy)
         if self._link_shift >= 0:
-            keys |= self.routes.link_keys(routers, sources, targets) << self._link_shift
+            keys |= self._one_way.link_keys(routers, sources, targets) << self._link_shift
         return keys
+
+    @property
+    def changes_address(self) -> bool:
+        """Whether packets of a pair of hosts have one address of the destination after the other."""
+        return self._spread is not None and self._spread.by_packet and self._spread.lids > 1
 
     def slots_towards(self, caches: NDArray[np.int64], sources: Hosts, targets: Hosts) -> NDArray[np.int32]:
         """Return the slots of the keys that packets between hosts would have in caches."""

@@ -70,9 +70,10 @@ def subnet_lids(topology: Topology, lmc: int) -> SubnetLids | None:
 def lft_lines(tables: RoutingTables, lids: SubnetLids) -> Iterator[str]:
     """Yield the lines of ``lft.txt``: out port from 1 on, 0 the switch itself; nothing of a switch that has failed.
 
-    Of parallel links the LIDs of a host, and neighbouring hosts, take one after the other.
+    Of parallel links the LIDs of a host, and neighbouring hosts, take one after the other. Where tables have several
+    paths, LID k of a host has path k, and the number of the host chooses among parallel links.
     """
-    topology = tables.topology
+    topology, paths = tables.topology, tables.all_paths
     works = (topology.peer_router >= 0).any(axis=1) | (topology.routers == 1)
     host_of = np.arange(lids.hosts << lids.lmc) >> lids.lmc
     ends = [(s + 1, s, f"Switch portguid 0x{_SWITCH_GUID + s:016x}: 'router {s}'") for s in range(lids.switches)]
@@ -92,9 +93,11 @@ def lft_lines(tables: RoutingTables, lids: SubnetLids) -> Iterator[str]:
                 if lid >= lids.first_host:
                     port = int(topology.host_port[host_of[lid - lids.first_host]]) + 1
             else:
-                hop = int(tables.next_hop[switch, target])
+                number = max(lid - lids.first_host, 0)
+                hop = int(paths[number % len(paths)].next_hop[switch, target])
                 if hop < 0:
                     continue  # it has failed
-                port = ports[hop][lid % len(ports[hop])]
+                chosen = lid if len(paths) == 1 else number >> lids.lmc
+                port = ports[hop][chosen % len(ports[hop])]
             yield f"0x{lid:04x} {port:03d} # {words}\n"
         yield f"{lids.last} lids dumped\n"

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from matplotlib.collections import LineCollection
+from numpy.typing import NDArray
 
 from hopforge.model.config import Config
 from hopforge.model.errors import UserError
@@ -56,9 +57,11 @@ def quality_table(config: Config, tables: RoutingTables, progress: Callable[[int
 def route_rows(tables: RoutingTables, quality: pd.DataFrame) -> list[tuple[str, str]]:
     """Subject and words for the terminal."""
     off = ~np.eye(len(tables.hops), dtype=bool)
-    hops, near = tables.hops[off], tables.shortest[off]
-    load = all_to_all_load(tables.next_channel, tables.channels)
+    near = tables.shortest[off]
+    hops = np.stack([one.hops[off] for one in tables.all_paths])
+    load = _loads(tables)
     stretch = hops / near
+    several = [("paths", different_words(tables))] if tables.others else []
     rows = [
         ("network", tables.topology.name),
         ("entries", f"{tables.entries.max()} at most, {tables.entries.mean():.1f} on average"),
@@ -66,6 +69,7 @@ def route_rows(tables: RoutingTables, quality: pd.DataFrame) -> list[tuple[str, 
         ("path length", f"{hops.mean():.4g} hops on average, {hops.max()} at most"),
         ("shortest paths", f"{near.mean():.4g} hops on average, {near.max()} at most"),
         ("stretch", f"{stretch.mean():.4g} on average, {stretch.max():.4g} at most"),
+        *several,
         ("virtual layers", tables.checked_words),
         ("paths per channel", f"{load.mean():.4g} on average, deviation {load.std():.4g}, {load.max()} at most"),
     ]
@@ -77,6 +81,19 @@ def route_rows(tables: RoutingTables, quality: pd.DataFrame) -> list[tuple[str, 
             )
         )
     return rows
+
+
+def different_words(tables: RoutingTables) -> str:
+    """Say how many first hops the paths of a pair of routers have, for people."""
+    first = np.sort(np.stack([one.next_hop for one in tables.all_paths]), axis=0)
+    different = 1 + (first[1:] != first[:-1]).sum(axis=0)
+    pairs = different[tables.hops > 0]
+    return f"{len(first)} for each pair, by {pairs.mean():.4g} neighbours on average, {pairs.min()} at least"
+
+
+def _loads(tables: RoutingTables) -> NDArray[np.int64]:
+    """Paths on every channel, of all pairs and path numbers."""
+    return np.sum([all_to_all_load(one.next_channel, tables.channels) for one in tables.all_paths], axis=0)
 
 
 def _entries(tables: RoutingTables) -> Iterator[list[list[int]]]:
@@ -108,7 +125,8 @@ def _table_lines(tables: RoutingTables, config: Config) -> Iterator[str]:
         document["channels"] = list(ends)
         document["orders"] = tables.layers.orders.order.tolist()
     yield json.dumps(document)[:-1]
-    yield from _rows("entries", _entries(tables))
+    for number, one in enumerate(tables.all_paths):
+        yield from _rows(f"entries_{number}" if number else "entries", _entries(one))
     if tables.layers.escape is not None:
         targets = np.append(tables.channels.target, -1)
         yield from _rows("escape_next_hops", (targets[row].tolist() for row in tables.layers.escape))
@@ -120,6 +138,11 @@ def _rows(key: str, rows: Iterable[list[Any]]) -> Iterator[str]:
     for number, row in enumerate(rows):
         yield (",\n" if number else "\n") + json.dumps(row)
     yield "]"
+
+
+def _hop_lines(tables: RoutingTables) -> Iterator[str]:
+    """Yield lines as ``scheme: file`` reads them."""
+    return (",".join(map(str, row.tolist())) + "\n" for row in tables.next_hop)
 
 
 def layer_lines(tables: RoutingTables) -> Iterator[str]:
@@ -208,7 +231,7 @@ def write_route(
     With `failure` `tables` are those of the switches that work, and what it says of the change is written, too.
     """
     channels = tables.channels
-    load = all_to_all_load(tables.next_channel, channels)
+    load = _loads(tables)
     rows = route_rows(tables, quality) + ([] if failure is None else failure.rows)
     named = tables if failure is None else failure.named
     routers = pd.DataFrame({"router": np.arange(named.topology.routers), "entries": named.entries})
@@ -226,14 +249,14 @@ def write_route(
                 frames["path_length"], tables, f"{config.tables.scheme}: path length", scratch / "path_length.png"
             )
         write_tables(scratch, frames)
-        texts = {
-            "next_hops.csv": (",".join(map(str, row.tolist())) + "\n" for row in named.next_hop),
-            "tables.json": _table_lines(named, config),
-        }
+        texts = {"tables.json": _table_lines(named, config)}
+        for path, one in enumerate(named.all_paths):
+            suffix = f"_{path}" if path else ""
+            texts[f"next_hops{suffix}.csv"] = _hop_lines(one)
+            if tables.layers.escape is None and tables.topology.routers <= MAX_CURVE_ROUTERS:
+                texts[f"layers{suffix}.csv"] = layer_lines(one)
         if lids is not None:
             texts["lft.txt"] = lft_lines(named, lids)
-        if tables.layers.escape is None and tables.topology.routers <= MAX_CURVE_ROUTERS:
-            texts["layers.csv"] = layer_lines(named)
         for name, lines in texts.items():
             with (scratch / name).open("w", encoding="utf-8") as file:
                 file.writelines(lines)

@@ -17,12 +17,12 @@ from hopforge.model.config.traffic import TrafficConfig
 from hopforge.model.config.workload import ChakraWorkload, ProgramWorkload
 from hopforge.model.errors import UserError
 from hopforge.model.irregular.table_routes import configured_routes
-from hopforge.model.lookup.routes import Routes
-from hopforge.model.lookup.spread_routes import SpreadRoutes
+from hopforge.model.lookup.lid_routes import KnownRoutes
 from hopforge.model.topology import Topology, build
 from hopforge.model.topology.degraded import MICROSECONDS, DegradedError, with_degraded
 from hopforge.model.topology.failed import refuse_failed
 from hopforge.model.topology.link_times import queued_cycle_ns
+from hopforge.model.topology.spread import refuse_spread
 from hopforge.model.topology.tiers import refuse_speeds
 from hopforge.model.workload.schedule import Schedule
 from hopforge.model.workload.trace import Trace
@@ -94,7 +94,7 @@ class AppSetup:
     topology: Topology
     placed: PlacedProgram
     backend: str = ""
-    routes: Routes | SpreadRoutes | None = None
+    routes: KnownRoutes | None = None
     caches: Replay | None = None
     simulation: "Simulation | None" = None
     packets: "ProgramNetwork | None" = None
@@ -172,10 +172,19 @@ def _prepare_flow(config: Config) -> AppSetup:
                 "workload.computing: SimGrid replays what was recorded; app.backend: embedded has it"
             )
         check_simgrid(config, used)
-    caches = Replay(config, topology) if config.app.lookup == "cache" else None
+    caches = _caches(config, topology)
     routes = configured_routes(config, topology) if caches is None else caches.routes
     units = _units(config, placed)
     return AppSetup(config, topology, placed, backend, routes, caches, units=units)
+
+
+def _caches(config: Config, topology: Topology) -> Replay | None:
+    """Return the routing caches of ``app.lookup: cache``, whose packets take the ways of the flows."""
+    if config.app.lookup != "cache":
+        return None
+    if config.routing.spread != "flow":
+        refuse_spread(config.routing.spread, "engine: flow")
+    return Replay(config, topology)
 
 
 def _units(config: Config, placed: PlacedProgram) -> UnitTimes | None:
@@ -189,7 +198,7 @@ def _prepare_jobs_flow(config: Config, topology: Topology) -> AppSetup:
     if config.app.backend == "simgrid":
         raise ApplicationError("app.backend: must be embedded or auto with several jobs, not simgrid")
     jobs = _jobs(config, topology)
-    caches = Replay(config, topology) if config.app.lookup == "cache" else None
+    caches = _caches(config, topology)
     routes = configured_routes(config, topology) if caches is None else caches.routes
     return AppSetup(config, topology, jobs.placed, "embedded", routes, caches, schedule=jobs.schedule, jobs=jobs)
 

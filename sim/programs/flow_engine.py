@@ -7,8 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hopforge.model.config import Config
-from hopforge.model.lookup.routes import Routes
-from hopforge.model.lookup.spread_routes import SpreadRoutes
+from hopforge.model.lookup.lid_routes import KnownRoutes
 from hopforge.model.topology import Topology
 from hopforge.model.workload.operations import COMPUTE, JOIN, SLEEP
 from hopforge.model.workload.program import Program
@@ -73,7 +72,7 @@ class FlowRun:
         topology: Topology,
         placed: PlacedProgram,
         use: CacheUse | None = None,
-        known_routes: Routes | SpreadRoutes | None = None,
+        known_routes: KnownRoutes | None = None,
         units: UnitTimes | None = None,
         cycle_s: float = 0.0,
         ways: FlowWays | None = None,

@@ -8,8 +8,7 @@ from numpy.typing import NDArray
 from hopforge.model.config import Config
 from hopforge.model.irregular.table_routes import configured_routes
 from hopforge.model.kernel.compile import kernel
-from hopforge.model.lookup.routes import Routes
-from hopforge.model.lookup.spread_routes import SpreadRoutes
+from hopforge.model.lookup.lid_routes import KnownRoutes
 from hopforge.model.topology import Topology
 from hopforge.model.topology.tiers import has_speeds, link_gbps, link_ns
 
@@ -73,7 +72,7 @@ def flow_network(
     sources: NDArray[np.integer],
     destinations: NDArray[np.integer],
     miss: NDArray[np.float64],
-    routes: Routes | SpreadRoutes | None = None,
+    routes: KnownRoutes | None = None,
 ) -> FlowNetwork:
     """Return all links, and the routes of `hopforge hits` (section `lookup`) between the given pairs of hosts.
 

@@ -5,8 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from hopforge.model.lookup.routes import Routes
-from hopforge.model.lookup.spread_routes import SpreadRoutes
+from hopforge.model.lookup.lid_routes import KnownRoutes
 from hopforge.model.topology import Topology
 from hopforge.model.topology.tiers import has_speeds
 from hopforge.model.topology.tiers import link_gbps as own_gbps
@@ -42,7 +41,7 @@ class LinkBytes:
 
 
 def link_bytes(
-    topology: Topology, placed: PlacedProgram, routes: Routes | SpreadRoutes, link_gbps: float, makespan_s: float
+    topology: Topology, placed: PlacedProgram, routes: KnownRoutes, link_gbps: float, makespan_s: float
 ) -> LinkBytes:
     """Return what each link carries.
 
@@ -52,7 +51,7 @@ def link_bytes(
         The network.
     placed : PlacedProgram
         Messages on hosts, of a machine with several links on those that they take.
-    routes : Routes or SpreadRoutes
+    routes : KnownRoutes
         Their ways.
     link_gbps : float
         Rate of links that have none of their own (`topology.tiers`).

@@ -7,8 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hopforge.model.config import Config
-from hopforge.model.lookup.routes import Routes
-from hopforge.model.lookup.spread_routes import SpreadRoutes
+from hopforge.model.lookup.lid_routes import KnownRoutes
 from hopforge.model.topology import Topology
 from hopforge.model.workload.schedule import SEND, Schedule
 from hopforge.sim.programs.cache_delays import CacheUse
@@ -44,7 +43,7 @@ class ScheduleFlow(FlowRun):
 
     def __init__(
         self, config: Config, topology: Topology, placed: PlacedProgram, schedule: Schedule, use: CacheUse,
-        known_routes: Routes | SpreadRoutes | None = None,
+        known_routes: KnownRoutes | None = None,
     ) -> None:
         self._schedule = schedule
         self._unit = config.app.loggops.unit_ns * 1e-9

@@ -6,8 +6,7 @@ from numpy.typing import NDArray
 from hopforge.model.config import Config
 from hopforge.model.config.jobs import JobsWorkload
 from hopforge.model.config.workload import ProgramWorkload
-from hopforge.model.lookup.routes import Routes
-from hopforge.model.lookup.spread_routes import SpreadRoutes
+from hopforge.model.lookup.lid_routes import KnownRoutes
 from hopforge.model.topology import Topology
 from hopforge.sim.traffic.host_pairs import HostPairs, host_pairs
 from hopforge.sim.traffic.placed import PlacedProgram
@@ -17,7 +16,7 @@ _CHUNK = 1 << 16
 
 
 def switch_visits(
-    config: Config, topology: Topology, placed: PlacedProgram, routes: Routes | SpreadRoutes,
+    config: Config, topology: Topology, placed: PlacedProgram, routes: KnownRoutes,
     pairs: HostPairs | None = None,
 ) -> tuple[int, int]:
     """Return visits of packets and of flits on `routes`.

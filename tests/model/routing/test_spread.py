@@ -116,8 +116,8 @@ def test_valiant_spreads_both_parts() -> None:
 
 
 @pytest.mark.parametrize(("routing", "said"), [
-    ("algorithm: ugal, spread: packet", "spread: packet is for minimal, valiant only, not algorithm=ugal"),
-    ("algorithm: valiant, spread: flow", "spread: flow is for minimal only, not algorithm=valiant"),
+    ("algorithm: ugal, spread: packet", "spread: packet is for minimal, valiant, tables only, not algorithm=ugal"),
+    ("algorithm: valiant, spread: flow", "spread: flow is for minimal, tables only, not algorithm=valiant"),
     ("algorithm: minimal, spread: flow, ways: one", "spread: is for ways=all only, not ways=one"),
 ])  # fmt: skip
 def test_what_makes_no_sense_is_refused(routing: str, said: str) -> None:
@@ -126,13 +126,11 @@ def test_what_makes_no_sense_is_refused(routing: str, said: str) -> None:
 
 
 @pytest.mark.parametrize(("command", "routing", "more", "said"), [
-    ("hits", "algorithm: minimal, spread: flow", "workload: {kind: uniform, packets_per_host: 3}",
-     r"routing\.spread: flow is not for routing caches"),
     ("app", "algorithm: minimal, spread: packet", "workload: {kind: collective, operation: barrier}",
      r"routing\.spread: packet is not for routes that are known beforehand"),
-    ("app", "algorithm: minimal, spread: flow",
+    ("app", "algorithm: minimal, spread: packet",
      "workload: {kind: collective, operation: barrier}\napp: {lookup: cache}",
-     r"routing\.spread: flow is not for routing caches"),
+     r"routing\.spread: packet is not for engine: flow"),
 ])  # fmt: skip
 def test_commands_that_cannot_spread_say_so(command: str, routing: str, more: str, said: str) -> None:
     with pytest.raises(UserError, match=said):

@@ -1,5 +1,6 @@
 """Dumped forwarding tables, read by a parser of their own that follows the words of OpenSM's reader."""
 
+import itertools
 import re
 from typing import NamedTuple
 
@@ -102,6 +103,20 @@ def test_every_pair_is_delivered_through_the_dump(text: str, lmc: int) -> None:
                 assert topology.peer_router[start, switch.ports[lid] - 1] == tables.next_hop[start, there]
             assert switch.owners[lid] == switch.owners[lids.first_host + (host << lmc)]
     assert len({switches[0].owners[lid] for lid in hosts}) == topology.hosts
+
+
+def test_every_lid_has_the_path_of_its_number() -> None:
+    text = "topology: {kind: random_regular, routers: 10, degree: 4, seed: 3, hosts_per_router: 2}\ntables: {"
+    tables, lids, switches = dumped(text + "scheme: k_shortest, layers: fewest", 2)
+    topology, different = tables.topology, 0
+    for start, host, path in itertools.product(range(10), range(topology.hosts), range(4)):
+        lid, there = lids.first_host + (host << 2) + path, int(topology.host_router[host])
+        assert arrives(topology, switches, start, lid) == (there, topology.host_port[host] + 1)
+        if there != start:
+            following = topology.peer_router[start, switches[start].ports[lid] - 1]
+            assert following == tables.all_paths[path].next_hop[start, there]
+            different += following != tables.next_hop[start, there]
+    assert different > 100
 
 
 def test_parallel_links_take_turns() -> None:
