@@ -404,10 +404,15 @@ Gbps = Annotated[float, Field(gt=0, le=1e5)]
 
 
 class PacketConfig(Section):
-    """Store-and-forward routers, their links and sources; `traffic` has pattern and packets of a message."""
+    """Routers of whole packets, their links and sources; `traffic` has pattern and packets of a message."""
 
     packet_bytes: Annotated[int, Field(ge=1, le=65536)] = 512
     """Size of a packet."""
+    switching: Literal["saf", "vct"] = "saf"
+    """A router sends a packet on when it has arrived whole (store-and-forward), or when its head has (virtual
+    cut-through)."""
+    head_bytes: Annotated[int, Field(ge=1, le=65536)] = 16
+    """`switching: vct`: bytes that a router must have to know where a packet goes."""
     queues: Literal["sending", "receiving"] = "sending"
     """Where the queues of a link stand: before it, with answers to every packet; or at its end, with credits."""
     queue_packets: Annotated[int, Field(ge=2, le=63)] = 8
@@ -452,6 +457,8 @@ class PacketConfig(Section):
     """Weight η of the path's length in the profit; default 1 for `por`, 2 for `ofr`."""
 
     def problems(self) -> Iterator[Problem]:
-        """Check that Δ is given in one way."""
+        """Check that Δ is given in one way, and that a head is no longer than its packet."""
+        if self.switching == "vct" and self.head_bytes > self.packet_bytes:
+            yield Problem("head_bytes", f"must be at most packet_bytes={self.packet_bytes}, not {self.head_bytes}")
         if self.outflank_share is not None and "outflank_distance" in self.model_fields_set:
             yield Problem("outflank_share", "cannot stand together with outflank_distance")

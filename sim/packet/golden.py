@@ -103,7 +103,7 @@ class GoldenNetwork:
             self._feed()
 
     def _feed(self) -> None:
-        arrival = self.now + self.set.host_send_cycles + self.set.host_cycles
+        arrival = self.now + self.set.offer_cycles
         for node in self.nodes:
             key = (node, self.message[node])
             if key not in self.births or self.births[key] > self.now or self.may_offer[node] > self.now:
@@ -172,7 +172,7 @@ class GoldenNetwork:
         begin = max([self.now, *self.sink[packet.destination]])
         end = begin + self.set.host_send_cycles
         self.sink[packet.destination].append(end)
-        packet.delivered = end + self.set.host_cycles
+        packet.delivered = end + self.set.sink_wait_cycles + self.set.host_cycles
 
     def _take_offer(self, node: Place, links: list[tuple[Place, int]]) -> None:
         message = self.message[node]
@@ -180,7 +180,7 @@ class GoldenNetwork:
         via = self._choose(node, t)
         goal = via.place if via else t
         vc = 1 if goal != t else 2
-        self.may_offer[node] = self.now + (self.set.host_cycles if self.set.feed_waits else 0)
+        self.may_offer[node] = self.now + (self.set.host_answer_cycles if self.set.feed_waits else 0)
         room = self._sink_has_room(node) if node == t else self._queue_for(node, goal, via, vc, None)
         if not room:
             self.offered[node] -= 1
@@ -203,7 +203,7 @@ class GoldenNetwork:
             goal = packet.destination
         to = 2 if goal == packet.destination else 1
         room = self._sink_has_room(node) if node == goal else self._queue_for(node, goal, packet.via, to, (port, vc))
-        self.answers[self.now + self.set.link_cycles].append(
+        self.answers[self.now + self.set.answer_cycles].append(
             (self.queues[origin], packet, bool(room), (origin[0], port))
         )
         if not room:
@@ -232,6 +232,6 @@ class GoldenNetwork:
                     self.link_free[node, port] = done
                     far = self.grid.neighbour(node, port)
                     assert far is not None
-                    self.arrivals[done + self.set.link_cycles].append((far, port + 1, (node, port, vc), packet))
+                    self.arrivals[self.now + self.set.hop_cycles].append((far, port + 1, (node, port, vc), packet))
                     self.wakes[done].append((node, port))
                     return

@@ -163,7 +163,7 @@ def place_packet(net: Net, node: int, p: int, room: int, now: int) -> None:
         return
     left = max(int64s(net.sink_free)[node], now) + net.host_send_cycles
     int64s(net.sink_free)[node] = left
-    record_delivery(net, p, left + net.host_cycles)
+    record_delivery(net, p, left + net.sink_wait_cycles + net.host_cycles)
     free_packet(net, p)
 
 
@@ -173,7 +173,7 @@ def take_offer(net: Net, node: int, now: int) -> None:
     source = source_at(net, node)
     message = int64(source.message)
     t = int64s(net.destination)[node * net.messages + message]
-    source.may_offer = now + net.host_cycles if net.feed_waits else now
+    source.may_offer = now + net.host_answer_cycles if net.feed_waits else now
     if not _inject(net, node, message, source.accepted, t, now):
         source.offered -= 1
         return
@@ -191,7 +191,7 @@ def take_offer_of_message(net: Net, node: int, m: int, now: int) -> None:
         source.listed = t
         list_routes(net, node, t)
     if net.feed_waits:
-        append(net, HOST_CREDITS, now + net.host_cycles, node)
+        append(net, HOST_CREDITS, now + net.host_answer_cycles, node)
     if _inject(net, node, m, 0, t, now):
         packet_left(net, m)
     else:
@@ -223,9 +223,9 @@ def take_arrival(net: Net, node: int, p: int, comes_from: int, now: int) -> None
     reply = packet_and_queue(p, comes_from) * 2
     if room == _NO_ROOM:
         net.refused += 1
-        append(net, ANSWERS, now + net.link_cycles, reply)
+        append(net, ANSWERS, now + net.answer_cycles, reply)
         return
-    append(net, ANSWERS, now + net.link_cycles, reply + 1)
+    append(net, ANSWERS, now + net.answer_cycles, reply + 1)
     packet.goal = goal
     packet.hops += 1
     place_packet(net, node, p, room, now)
@@ -265,7 +265,7 @@ def send(net: Net, number: int, now: int) -> None:
         link.sent += 1
         net.sent += 1
         p = int64(int32s(net.queue_packet)[q * net.queue_packets + k])
-        append(net, ARRIVALS, now + net.send_cycles + net.link_cycles, packet_and_queue(p, q))
+        append(net, ARRIVALS, now + net.hop_cycles, packet_and_queue(p, q))
         append(net, FREES, now + net.send_cycles, number)
         return
 
@@ -285,7 +285,7 @@ def feed(net: Net, now: int) -> None:
             list_routes(net, node, int64s(net.destination)[node * net.messages + message])
         source.offered += 1
         source.may_offer = NEVER if net.feed_waits else now
-        append(net, OFFERS, now + net.host_send_cycles + net.host_cycles, node)
+        append(net, OFFERS, now + net.offer_cycles, node)
 
 
 @inlined

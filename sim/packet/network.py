@@ -110,7 +110,8 @@ class RouterNetwork:
         standing = [(q, packet) for q in np.flatnonzero(counts) for packet in places[q, : counts[q]].tolist()]
         if self.settings.queues == "sending":
             return {packet for q, packet in standing if stands_in[packet] == q}
-        coming = np.concatenate([self.state.pending(kind) for kind in (r.ARRIVALS, r.OFFERS)]) >> QUEUE_BITS
+        kinds = (r.ARRIVALS, r.LATE_ARRIVALS, r.OFFERS)
+        coming = np.concatenate([self.state.pending(kind) for kind in kinds]) >> QUEUE_BITS
         found = {packet for _, packet in standing} | set(coming.tolist())
         return {packet for packet in found if stands_in[packet] >= 0}
 

@@ -28,8 +28,8 @@ ABR, POR, OFR = range(3)
 MINIMAL, OUTFLANK, WRAPAROUND = range(3)
 
 #: kinds of events
-ARRIVALS, ANSWERS, FREES, OFFERS, SINKS, HOST_CREDITS, HOST_FREES = range(7)
-EVENT_KINDS = 7
+ARRIVALS, ANSWERS, FREES, OFFERS, SINKS, HOST_CREDITS, HOST_FREES, LATE_ARRIVALS = range(8)
+EVENT_KINDS = 8
 
 #: why the kernel came back; WAITING: ranks of a program wait and nothing is under way
 DONE, EMPTY, STUCK, WAITING = range(4)
@@ -126,6 +126,11 @@ _SETTINGS = [
     ("link_cycles", "i8"),  # latency of an external link
     ("host_send_cycles", "i8"),  # the same two of an internal link
     ("host_cycles", "i8"),
+    ("hop_cycles", "i8"),  # from the begin of a packet on an external link until the router behind takes it
+    ("offer_cycles", "i8"),  # the same of an internal link
+    ("answer_cycles", "i8"),  # from then until the sender has the answer, and the end of the packet has left it
+    ("host_answer_cycles", "i8"),  # the same of an internal link
+    ("sink_wait_cycles", "i8"),  # what a sink begins a packet later than its head is there
     ("feed_cycles", "i8"),  # between two packets that a source offers
     ("feed_waits", "i8"),  # a source waits for the answer to its last packet
     ("enter_slots", "i8"),  # free slots to enter a ring of the escape network

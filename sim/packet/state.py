@@ -132,7 +132,8 @@ class PacketState:
         s, record = self._settings, self.record
         record["nodes"], record["dimensions"], record["longest"] = self._nodes, len(grid.radices), max(grid.radices)
         for name in (
-            "queue_packets", "send_cycles", "link_cycles", "host_send_cycles", "host_cycles", "feed_cycles",
+            "queue_packets", "send_cycles", "link_cycles", "host_send_cycles", "host_cycles", "hop_cycles",
+            "offer_cycles", "answer_cycles", "host_answer_cycles", "sink_wait_cycles", "feed_cycles",
             "feed_waits", "enter_slots", "inject_slots", "message_packets", "messages",
         ):  # fmt: skip
             record[name] = getattr(s, name)
@@ -231,6 +232,7 @@ class PacketState:
             r.SINKS: 2 * nodes,
             r.HOST_CREDITS: nodes * max(s.queue_packets + 1, offers),
             r.HOST_FREES: 2 * nodes,
+            r.LATE_ARRIVALS: links * in_flight if s.queues == "receiving" else 1,
         }
         ring = np.zeros(r.EVENT_KINDS, r.RING)
         for kind in range(r.EVENT_KINDS):
