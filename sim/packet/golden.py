@@ -37,6 +37,11 @@ class Queue:
 class GoldenNetwork:
     """All routers, links and sources.
 
+    Attributes
+    ----------
+    vcs : int
+        Virtual channels of a link.
+
     Parameters
     ----------
     grid : Grid
@@ -47,6 +52,8 @@ class GoldenNetwork:
         (node, message) → destination, and cycle of creation.
     """
 
+    vcs = 3
+
     def __init__(
         self,
         grid: Grid,
@@ -56,7 +63,7 @@ class GoldenNetwork:
     ) -> None:
         self.grid, self.set, self.destinations, self.births = grid, settings, destinations, births
         self.nodes = sorted({node for node, _ in destinations}, key=lambda node: node[::-1])
-        self.queues = {(n, p, v): Queue() for n in self.nodes for p in grid.ports(n) for v in range(3)}
+        self.queues = {(n, p, v): Queue() for n in self.nodes for p in grid.ports(n) for v in range(self.vcs)}
         self.link_free = dict.fromkeys([(n, p) for n in self.nodes for p in grid.ports(n)], 0)
         self.sink: dict[Place, list[int]] = {n: [] for n in self.nodes}
         self.message = dict.fromkeys(self.nodes, 0)
@@ -115,7 +122,7 @@ class GoldenNetwork:
                 self.arrivals[arrival].append((node, 0, None, None))
 
     def _used(self, node: Place, port: int) -> int:
-        vcs = (0,) if self.set.congestion == "adaptive" else range(3)
+        vcs = (0,) if self.set.congestion == "adaptive" else range(self.vcs)
         return sum(len(self.queues[node, port, v].packets) for v in vcs)
 
     def _ports(self, node: Place, goal: Place, via: Detour | None) -> list[int]:
@@ -128,7 +135,7 @@ class GoldenNetwork:
     def _profit(self, node: Place, t: Place, goal: Place, through: int, via: Detour | None = None) -> Fraction:
         used = [self._used(node, port) for port in self._ports(node, goal, via)]
         least = min(self._used(node, port) for port in self.grid.ports(node))
-        slots = self.set.queue_packets * (1 if self.set.congestion == "adaptive" else 3)
+        slots = self.set.queue_packets * (1 if self.set.congestion == "adaptive" else self.vcs)
         if self.set.full_profit == "zero" and all(one == slots for one in used):
             return Fraction(0)
         hops, eta = self.grid.distance(node, t), Fraction(*self.set.eta)
@@ -223,7 +230,7 @@ class GoldenNetwork:
     def _send(self, node: Place, port: int) -> None:
         if self.link_free[node, port] > self.now:
             return
-        for vc in (2, 1, 0):
+        for vc in reversed(range(self.vcs)):
             queue = self.queues[node, port, vc]
             for packet in queue.packets:
                 if packet not in queue.sent:

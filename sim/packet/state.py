@@ -97,7 +97,9 @@ class PacketState:
         sources: Sources | HostProgram,
         *,
         log: bool,
+        failures: bool = False,
     ) -> None:
+        self.vcs = r.VCS + failures
         self._settings, self._nodes, self._ports = settings, topology.routers, 2 * len(grid.radices)
         self._port_bits = port_bits(len(grid.radices))
         self._arrays: dict[str, NDArray[Any]] = {}
@@ -137,7 +139,7 @@ class PacketState:
             "feed_waits", "enter_slots", "inject_slots", "message_packets", "messages",
         ):  # fmt: skip
             record[name] = getattr(s, name)
-        record["torus"] = grid.torus
+        record["torus"], record["vcs"], record["escape_vc"] = grid.torus, self.vcs, -1
         record["port_bits"], record["host_port"] = self._port_bits, (1 << self._port_bits) - 2
         record["share"], record["share_parts"] = s.outflank_share
         record["adaptive_only"] = s.congestion == "adaptive"
@@ -161,6 +163,9 @@ class PacketState:
         for port in range(ports):
             there = neighbours[:, port ^ 1] >= 0
             into[there, port] = neighbours[there, port ^ 1] * stride + port
+        table = nodes if self.vcs > r.VCS else 1
+        self._add("around_way", np.zeros((table, table)))
+        self._add("around_next", np.zeros((table, table)))
         self._add("radix", np.array(grid.radices))
         self._add("step", _steps(grid))
         self._add("coordinate", _coordinates(grid.radices, nodes))
@@ -175,7 +180,7 @@ class PacketState:
         nodes, size = self._nodes, self._settings.queue_packets
         links = nodes << self._port_bits
         queues = links * r.VC_STRIDE
-        pool = nodes * (self._ports * r.VCS * size + size + 4)
+        pool = nodes * (self._ports * self.vcs * size + size + 4)
         self._add("queue_packet", np.zeros((queues, size)))
         self._add("queue_count", np.zeros(queues))
         self._add("queue_sent", np.zeros(queues))
@@ -259,6 +264,19 @@ class PacketState:
         self._add("ready_link", np.zeros(8 * nodes * ports))
         self._add("used", np.zeros(ports))
         self._add("place", np.zeros(ports // 2))
+
+    def events_of(self, kind: int) -> list[tuple[int, int]]:
+        """Return cycle and what happens of the events of a kind that have not happened yet, in order."""
+        ring, events = self["ring"][kind], self._events[kind]
+        places = (ring["first"] + np.arange(ring["count"])) & ring["mask"]
+        return [(int(time), int(what)) for time, what in events[places].tolist()]
+
+    def put_events(self, kind: int, events: list[tuple[int, int]]) -> None:
+        """Let these events, in order of time, be all of a kind."""
+        ring = self["ring"][kind]
+        assert len(events) <= int(ring["mask"]) + 1, "more events of a kind than there can be"
+        self._events[kind][: len(events)] = events
+        ring["first"], ring["count"] = 0, len(events)
 
     def pending(self, kind: int) -> NDArray[np.int64]:
         """Return what the events of a kind say that have not happened yet, in order."""
