@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from hopforge.sim.packet.golden import GoldenNetwork, Packet
-from hopforge.sim.packet.intermediate import Detour, Grid, Place, detours, outflank_delta
+from hopforge.model.routing.intermediate import Detour, Grid, Place, detours, outflank_delta
 from hopforge.sim.packet.settings import Settings
 
 #: a link, by the node that sends and its port
@@ -333,7 +333,7 @@ class GoldenFailures(GoldenNetwork):
         goal = t if packet.goal == node else packet.goal
         if node == t or not self._can_reach(node, goal):
             goal = t
-        drop = not self._can_reach(node, t) and goal == t
+        drop = not self._can_reach(node, t)
         room = True if drop else self._room(node, goal, t, origin[1:])
         answer = (self.queues[origin], packet, bool(room), origin[:2])
         self.answers[self.now + self.set.answer_cycles].append(answer)

@@ -11,7 +11,7 @@ from typing import Any
 
 from hopforge.sim.packet.golden import GoldenNetwork, Packet
 from hopforge.sim.packet.golden_credits import GoldenCreditNetwork, Key
-from hopforge.sim.packet.intermediate import Grid, Place
+from hopforge.model.routing.intermediate import Grid, Place
 from hopforge.sim.packet.settings import Settings
 
 _SOURCE = -1

@@ -183,11 +183,11 @@ def _goal_around(net: Net, node: int, goal: int, t: int) -> int:
     """Return where a packet goes first in a network that is not whole: `goal`, `t`, or −1: nowhere."""
     if node == t:
         return t
-    _, mask = way(net, node, goal)
-    if mask != 0:
-        return goal
     _, mask = way(net, node, t)
-    return t if mask != 0 else -1
+    if mask == 0:
+        return -1
+    _, mask = way(net, node, goal)
+    return goal if mask != 0 else t
 
 
 @inlined

@@ -22,7 +22,7 @@ from hopforge.sim.packet.credit_kernel import run as run_with_credits
 from hopforge.sim.packet.escape import check_escape
 from hopforge.sim.packet.events import QUEUE_BITS
 from hopforge.sim.packet.failures import PacketFailures, refuse_failures
-from hopforge.sim.packet.intermediate import Grid
+from hopforge.model.routing.intermediate import Grid
 from hopforge.sim.packet.kernel import run as run_kernel
 from hopforge.sim.packet.settings import PacketError, Settings, packet_settings, unit_period_ns
 from hopforge.sim.packet.state import HostProgram, PacketState, Sources
