@@ -230,7 +230,7 @@ class RoutingConfig(Section):
     """The routing algorithm."""
 
     algorithm: Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$")] = "dor"
-    """dor, star_channel, dqn (mesh, torus), there with `router.model: packet` abr, por, ofr; d_mod_k, nca, anca
+    """dor, star_channel, por (torus), ofr, dqn (mesh, torus), with `router.model: packet` abr, too; d_mod_k, nca, anca
     (fat_tree); dragonfly_min, valiant_group, valiant_node, ugal_group, ugal_node, par, q_routing, q_adaptive
     (dragonfly); dimwar, omniwar, dal (hyperx); valiant_compact, ugal_compact (polarfly); minimal, valiant, ugal,
     ugal_global, shortest, up_down, shortest_escape, tables (any network); booksim_dor, booksim_xy_yx,
@@ -299,6 +299,11 @@ class RoutingConfig(Section):
     and destination; or any, as VC allocation chooses (dragonfly_min, shortest, up_down, shortest_escape, tables)."""
     root: Annotated[int, Field(ge=0)] = 0
     """Root of up*/down* trees."""
+    eta: Annotated[float, Field(ge=0, le=1000)] | None = None
+    """por, ofr (not with `router.model: packet`): weight η of the path's length in the profit; default 1 for `por`, 2
+    for `ofr`."""
+    outflank_distance: Annotated[int, Field(ge=1, le=64)] = 2
+    """ofr (not with `router.model: packet`): Δ of the outflank destinations."""
     dqn: DqnConfig = DqnConfig()
     """`algorithm: dqn`: agents that learn to route."""
     check: bool = True

@@ -5,7 +5,7 @@ gives back what is sent over it, and ways that stand in tables.
 """
 
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -168,7 +168,8 @@ class PacketFailures:
 
         self.note()
         more = {"cycle_ns": self.cycle_ns}
-        return pd.DataFrame([asdict(one) | {"packets_lost": one.packets_lost} | more for one in self.records])
+        rows = [asdict(one) | {"packets_lost": one.packets_lost} | more for one in self.records]
+        return pd.DataFrame(rows, columns=[*(one.name for one in fields(PacketFailureRecord)), "packets_lost", *more])
 
     # ---- failures and repairs ---------------------------------------------------------------------------------------
 

@@ -5,8 +5,8 @@ Written from the definition (docs/definitions/torus-router.md), to be compared w
 
 from collections import defaultdict
 
-from hopforge.sim.packet.golden import GoldenNetwork, Packet, Queue
 from hopforge.model.routing.intermediate import Detour, Grid, Place
+from hopforge.sim.packet.golden import GoldenNetwork, Packet, Queue
 from hopforge.sim.packet.settings import Settings
 
 #: (node that sends into the queue, its port, VC); the source's queue: (node, _SOURCE, 0)

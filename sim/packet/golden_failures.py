@@ -8,8 +8,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 
-from hopforge.sim.packet.golden import GoldenNetwork, Packet
 from hopforge.model.routing.intermediate import Detour, Grid, Place, detours, outflank_delta
+from hopforge.sim.packet.golden import GoldenNetwork, Packet
 from hopforge.sim.packet.settings import Settings
 
 #: a link, by the node that sends and its port

@@ -15,6 +15,7 @@ from hopforge.model.kernel.rng import seed_streams
 from hopforge.model.network.core.records import NET, NET_RECORD, PATTERN_SIGNATURE
 from hopforge.model.network.core.user_code import refuse_mistake
 from hopforge.model.routing.deadlock import DeadlockError
+from hopforge.model.routing.intermediate import Grid
 from hopforge.model.topology import Topology, build
 from hopforge.model.topology.failed import refuse_failed
 from hopforge.sim.packet import records as r
@@ -22,7 +23,6 @@ from hopforge.sim.packet.credit_kernel import run as run_with_credits
 from hopforge.sim.packet.escape import check_escape
 from hopforge.sim.packet.events import QUEUE_BITS
 from hopforge.sim.packet.failures import PacketFailures, refuse_failures
-from hopforge.model.routing.intermediate import Grid
 from hopforge.sim.packet.kernel import run as run_kernel
 from hopforge.sim.packet.settings import PacketError, Settings, packet_settings, unit_period_ns
 from hopforge.sim.packet.state import HostProgram, PacketState, Sources

@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 
 from hopforge.model.kernel.histogram import HISTOGRAM_BINS
 from hopforge.model.network.core.records import HOST
+from hopforge.model.routing.intermediate import Grid, turns_of
 from hopforge.model.topology import Topology
 from hopforge.sim.packet import records as r
 from hopforge.sim.packet.events import NEVER
-from hopforge.model.routing.intermediate import Grid, turns_of
 from hopforge.sim.packet.settings import Settings
 
 #: cycles without a packet taken by any router, with packets inside, after which a run has come to a standstill

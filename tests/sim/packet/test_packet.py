@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 from hopforge.model.config import Config, ConfigError, parse_config
 from hopforge.model.errors import UserError
 from hopforge.model.routing.deadlock import DeadlockError
+from hopforge.model.routing.intermediate import Grid, Place
 from hopforge.sim.packet import records as r
 from hopforge.sim.packet.escape import check_escape
 from hopforge.sim.packet.golden import GoldenNetwork
 from hopforge.sim.packet.golden_credits import GoldenCreditNetwork
-from hopforge.model.routing.intermediate import Grid, Place
 from hopforge.sim.packet.network import PacketNetwork
 from hopforge.sim.packet.saturation import find_saturation
 from hopforge.sim.packet.settings import packet_settings, unit_period_ns

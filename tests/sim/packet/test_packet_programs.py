@@ -12,9 +12,9 @@ from hopforge.model.config import Config, parse_config
 from hopforge.model.config.uses import unused_sections
 from hopforge.model.errors import UserError
 from hopforge.model.network.parts.program_arrays import ProgramError
+from hopforge.model.routing.intermediate import Place
 from hopforge.model.workload import operations as op
 from hopforge.sim.packet.golden_programs import GoldenCreditPrograms, GoldenPrograms, Hosts, Message, Rank
-from hopforge.model.routing.intermediate import Place
 from hopforge.sim.packet.program_network import ProgramNetwork
 from hopforge.sim.packet.program_run import packet_program_rows, run_packet_program, write_packet_program
 from hopforge.sim.programs.app_setup import ApplicationError, prepare_app
