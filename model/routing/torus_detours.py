@@ -243,7 +243,8 @@ def _prepare(topology: Topology, vcs: int, options: dict[str, Any], name: str) -
     table[ADAPTIVE] = vc_range(2 * classes, vcs - 1)
     given = options.get("eta")
     eta = Fraction(str(_ETA_OF[name] if given is None else given)).limit_denominator(1000)
-    lists = _lists(radices, torus, name == "ofr", int(options.get("outflank_distance") or 2))
+    delta = int(options.get("outflank_distance") or 2) if name == "ofr" else 0
+    lists = _lists(radices, torus, name == "ofr", delta)
     start = table[_START] = len(table)
     keys = int(np.prod([2 * k for k in radices]))
     moved = [start + _PLACES + place for place in lists[:keys]] + lists[keys:]
