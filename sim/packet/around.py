@@ -108,14 +108,16 @@ def _take_shorter(
 def _check_escape(peers: NDArray[np.int32], following: NDArray[np.uint8], way: NDArray[np.int32]) -> None:
     """Walk one link from everywhere to everywhere: which links wait for which."""
     nodes, ports = peers.shape
-    here, goal = np.nonzero(way)
-    first = following[here, goal]
-    next_node = peers[here, first]
-    if (next_node < 0).any():
-        raise AssertionError("the escape uses a link that has failed")
-    on = next_node != goal
-    first_link = here[on] * ports + first[on]
-    second_link = next_node[on] * ports + following[next_node[on], goal[on]]
-    pairs = np.unique(np.stack([first_link, second_link], axis=1), axis=0)
-    if len(pairs) and find_cycle(pairs[:, 0], pairs[:, 1], nodes * ports):
+    found = [np.zeros(0, np.int64)]
+    for here in range(nodes):
+        goal = np.flatnonzero(way[here])
+        first = following[here, goal].astype(np.int64)
+        next_node = peers[here, first].astype(np.int64)
+        if (next_node < 0).any():
+            raise AssertionError("the escape uses a link that has failed")
+        goal, first, next_node = (one[next_node != goal] for one in (goal, first, next_node))
+        first_link, second_link = here * ports + first, next_node * ports + following[next_node, goal]
+        found.append(np.unique(first_link * (nodes * ports) + second_link))
+    source, target = np.divmod(np.concatenate(found), nodes * ports)
+    if len(source) and find_cycle(source, target, nodes * ports):
         raise DeadlockError("simulation.failures: the escape can deadlock")
