@@ -17,6 +17,8 @@ from hopforge.sim.packet.golden_failures import Change, GoldenFailures
 from hopforge.sim.packet.network import PacketNetwork
 from hopforge.sim.packet.program_network import ProgramNetwork
 from hopforge.sim.packet.simulation import run_packets
+from hopforge.sim.pages.find import ResultSet
+from hopforge.sim.pages.network_view import _clock, _new_tables
 
 
 def config(
@@ -204,6 +206,11 @@ def test_a_switch_that_fails_takes_its_messages_along() -> None:
     assert (first.packets_unsent, found.lost, found.packets) == (1, 2, 13)
     assert first.packets_unroutable + second.packets_unroutable == 1
     assert found.complete
+    # what `hopforge view` shows: failures and new ways, in ns here
+    result = ResultSet("", tables={"failures": network.failures.table()})
+    assert _clock(checked, network.topology) == (128, 1.6)
+    ready = [one.reprogrammed_cycle * 1.6 for one in (first, second)]
+    assert _new_tables(result, 1.6) == [[0, -1, -1, ready[0]], [128 * 1.6, -1, -1, ready[1]]]
 
 
 @pytest.mark.parametrize("radices, algorithm, failures, packet, words", [
