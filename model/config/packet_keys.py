@@ -9,6 +9,8 @@ from hopforge.model.config.workload import ProgramWorkload
 _OF_SOURCES = ("feed", "process", "phase", "messages")
 #: of section `packet`: about intermediate destinations beside the minimal way
 _OF_OUTFLANK = ("outflank_distance", "outflank_share")
+#: of section `packet`: about heads that are sent on before the rest
+_OF_HEADS = ("head_bytes",)
 #: commands that run a network
 _NETWORKS = {"net", "series", "sweep"}
 #: others that may read them, with other routers
@@ -34,7 +36,8 @@ def unread_packet_keys(configs: Iterable[Config], commands: set[str]) -> list[st
 
 def _written(config: Config) -> list[str]:
     """Return the keys in question that a file gives."""
-    found = [f"packet.{key}" for key in (*_OF_SOURCES, *_OF_OUTFLANK) if key in config.packet.model_fields_set]
+    keys = (*_OF_SOURCES, *_OF_OUTFLANK, *_OF_HEADS)
+    found = [f"packet.{key}" for key in keys if key in config.packet.model_fields_set]
     if isinstance(config.workload, ProgramWorkload) and "mtu_bytes" in config.workload.model_fields_set:
         found.append("workload.mtu_bytes")
     if "flit_bytes" in config.traffic.model_fields_set:
@@ -51,6 +54,8 @@ def _reads(config: Config, command: str, key: str) -> bool:
         return not key.startswith("packet.")
     if key.removeprefix("packet.") in _OF_OUTFLANK:
         return config.routing.algorithm == "ofr" and (not of_app or config.app.engine == "packet")
+    if key.removeprefix("packet.") in _OF_HEADS:
+        return config.packet.switching == "vct" and (not of_app or config.app.engine == "packet")
     if of_app:
         return config.app.engine != "packet" or key == "traffic.flit_bytes"
     return config.traffic.source != "program"

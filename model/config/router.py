@@ -230,7 +230,7 @@ class RoutingConfig(Section):
     """The routing algorithm."""
 
     algorithm: Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$")] = "dor"
-    """dor, star_channel, dqn (mesh, torus), there with `router.model: packet` abr, por, ofr; d_mod_k, nca, anca
+    """dor, star_channel, por (torus), ofr, dqn (mesh, torus), with `router.model: packet` abr, too; d_mod_k, nca, anca
     (fat_tree); dragonfly_min, valiant_group, valiant_node, ugal_group, ugal_node, par, q_routing, q_adaptive
     (dragonfly); dimwar, omniwar, dal (hyperx); valiant_compact, ugal_compact (polarfly); minimal, valiant, ugal,
     ugal_global, shortest, up_down, shortest_escape, tables (any network); booksim_dor, booksim_xy_yx,
@@ -300,6 +300,11 @@ class RoutingConfig(Section):
     and destination; or any, as VC allocation chooses (dragonfly_min, shortest, up_down, shortest_escape, tables)."""
     root: Annotated[int, Field(ge=0)] = 0
     """Root of up*/down* trees."""
+    eta: Annotated[float, Field(ge=0, le=1000)] | None = None
+    """por, ofr (not with `router.model: packet`): weight η of the path's length in the profit; default 1 for `por`, 2
+    for `ofr`."""
+    outflank_distance: Annotated[int, Field(ge=1, le=64)] = 2
+    """ofr (not with `router.model: packet`): Δ of the outflank destinations."""
     dqn: DqnConfig = DqnConfig()
     """`algorithm: dqn`: agents that learn to route."""
     check: bool = True
@@ -436,10 +441,15 @@ Gbps = Annotated[float, Field(gt=0, le=1e5)]
 
 
 class PacketConfig(Section):
-    """Store-and-forward routers, their links and sources; `traffic` has pattern and packets of a message."""
+    """Routers of whole packets, their links and sources; `traffic` has pattern and packets of a message."""
 
     packet_bytes: Annotated[int, Field(ge=1, le=65536)] = 512
     """Size of a packet."""
+    switching: Literal["saf", "vct"] = "saf"
+    """A router sends a packet on when it has arrived whole (store-and-forward), or when its head has (virtual
+    cut-through)."""
+    head_bytes: Annotated[int, Field(ge=1, le=65536)] = 16
+    """`switching: vct`: bytes that a router must have to know where a packet goes."""
     queues: Literal["sending", "receiving"] = "sending"
     """Where the queues of a link stand: before it, with answers to every packet; or at its end, with credits."""
     queue_packets: Annotated[int, Field(ge=2, le=63)] = 8
@@ -484,6 +494,8 @@ class PacketConfig(Section):
     """Weight η of the path's length in the profit; default 1 for `por`, 2 for `ofr`."""
 
     def problems(self) -> Iterator[Problem]:
-        """Check that Δ is given in one way."""
+        """Check that Δ is given in one way, and that a head is no longer than its packet."""
+        if self.switching == "vct" and self.head_bytes > self.packet_bytes:
+            yield Problem("head_bytes", f"must be at most packet_bytes={self.packet_bytes}, not {self.head_bytes}")
         if self.outflank_share is not None and "outflank_distance" in self.model_fields_set:
             yield Problem("outflank_share", "cannot stand together with outflank_distance")

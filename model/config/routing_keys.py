@@ -36,11 +36,15 @@ ROUTING_KEYS: dict[str, set[str]] = {
     "estimate_fraction_bits": _LEARNING,
     "estimate_rounding": _LEARNING,
     "root": {"up_down", "shortest_escape", *_DETOURS},
+    "eta": {"por", "ofr"},
+    "outflank_distance": {"ofr"},
     "dqn": {"dqn"},
 }
 """Key of section `routing` → the algorithms that read it. Keys that are not here are read for every algorithm."""
 
 
+#: keys of POR and OutFlank on routers of flits
+_OF_DETOURS = {"eta", "outflank_distance"}
 #: keys that dimension order and its kin read for rings only
 _OF_RINGS = {"vc_rule", "ties"}
 
@@ -63,6 +67,8 @@ def unread_routing_keys(configs: Iterable[Config]) -> list[str]:
 
 def _reads(config: Config, key: str) -> bool:
     algorithm = config.routing.algorithm
+    if key in _OF_DETOURS and config.router.model == "packet":  # it has its own in section `packet`
+        return False
     if algorithm == "file":  # of one's own: it may read every key
         return True
     if key in _OF_RINGS and algorithm != "nca" and config.topology.kind != "torus":

@@ -221,6 +221,11 @@ _SINGLE_KEYS: dict[str, tuple[Callable[[Config], bool], Sections]] = {
     "workload.jobs.program.computing": (
         lambda config: any(not job.program.computing.is_even for job in _jobs(config)), {"app", "sweep"},
     ),
+    "simulation.failure_series_cycles": (  # packet routers write no series of their failures
+        lambda config: config.router.model == "packet" and bool(config.simulation.failures)
+        and "failure_series_cycles" in config.simulation.model_fields_set,
+        set(),
+    ),
     "simulation.loads": (lambda config: _no_loads(config) and config.simulation.loads is not None, _ALL_BUT_SWEEP),
     "simulation.knee_percent": (
         lambda config: _no_loads(config) and config.simulation.knee_percent is not None,

@@ -21,6 +21,7 @@ from hopforge.model.routing import (
     line_order,
     random_minimal,
     tables,
+    torus_detours,
     tree,
 )
 from hopforge.model.routing.plan import ROUTING, RoutingError, RoutingPlan, register, relation
@@ -54,5 +55,6 @@ __all__ = [
     "relation",
     "reporter",
     "tables",
+    "torus_detours",
     "tree",
 ]

@@ -44,6 +44,32 @@ class FailureRecord:
     empty_cycle: int = -1
     reprogrammed_cycle: int = -1
 
+    def losses(self) -> list[str]:
+        """Say what was lost, for the terminal."""
+        words = []
+        if self.packets_lost:
+            words.append(
+                f"{self.packets_lost} packets lost ({self.flits_on_links} flits on links, "
+                f"{self.flits_in_switches} in switches, {self.flits_of_cut_packets} others of the same packets)"
+            )
+        words += [
+            f"{count} {what}"
+            for count, what in (
+                (self.packets_unsent, "packets abandoned at their hosts"),
+                (self.packets_set_aside, "packets sent again by hosts on the way"),
+                (self.packets_without_host, "packets dropped at switches without hosts"),
+                (self.acknowledges_lost, "acknowledges lost"),
+                (self.messages_lost, "messages lost"),
+            )
+            if count
+        ]
+        return words
+
+    @property
+    def stages(self) -> list[tuple[str, int]]:
+        """What came after it, and in which cycle."""
+        return [("empty", self.empty_cycle), ("new tables", self.reprogrammed_cycle)]
+
     @property
     def flits_lost(self) -> int:
         """All causes together."""

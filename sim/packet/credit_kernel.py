@@ -35,6 +35,7 @@ from hopforge.sim.packet.records import (
     ESCAPE_VIA,
     FREES,
     HOST_CREDITS,
+    LATE_ARRIVALS,
     NET_RECORD,
     OFFERS,
     SINKS,
@@ -115,6 +116,8 @@ def take_landings(net: Net, now: int) -> None:
     """Put the packets that arrive from links and from sources into their queues."""
     while time_of(net, ARRIVALS) == now:
         _land(net, ARRIVALS)
+    while time_of(net, LATE_ARRIVALS) == now:
+        _land(net, LATE_ARRIVALS)
     while time_of(net, OFFERS) == now:
         _land(net, OFFERS)
 
@@ -159,8 +162,8 @@ def _send_to_sink(net: Net, node: int, q: int, p: int, now: int) -> bool:
 
 
 @inlined
-def _send_to_link(net: Net, to: int, q: int, p: int, now: int) -> None:
-    """Send a packet to the queue `to` at the other end of a link."""
+def _send_to_link(net: Net, to: int, q: int, p: int, to_sink: bool, now: int) -> None:
+    """Send a packet to the queue `to` at the other end of a link; for a sink it comes when that may begin."""
     int8s(net.held)[to] += 1
     link = link_at(net, to // VC_STRIDE)
     left = now + net.send_cycles
@@ -168,7 +171,10 @@ def _send_to_link(net: Net, to: int, q: int, p: int, now: int) -> None:
     link.sent += 1
     net.sent += 1
     append(net, FREES, left, packet_and_queue(p, q))
-    append(net, ARRIVALS, left + net.link_cycles, packet_and_queue(p, to))
+    if to_sink:
+        append(net, LATE_ARRIVALS, now + net.hop_cycles + net.sink_wait_cycles, packet_and_queue(p, to))
+    else:
+        append(net, ARRIVALS, now + net.hop_cycles, packet_and_queue(p, to))
     packet_at(net, p).hops += 1
 
 
@@ -198,7 +204,7 @@ def send_on(net: Net, node: int, q: int, p: int, now: int) -> bool:
         to = _way_on(net, ways_left(net, node, goal, directions), node, goal != t, q, now)
         if to < 0:
             return False
-        _send_to_link(net, to, q, p, now)
+        _send_to_link(net, to, q, p, goal == t and _end(net, to) == t, now)
     net.last_move = now
     packet.goal, packet.kind, packet.directions = goal, kind, directions
     if _from_source(net, q):
@@ -229,7 +235,7 @@ def serve(net: Net, node: int, now: int) -> None:
 def feed(net: Net, now: int) -> None:
     """Let the sources send a packet whose message is pending, where their queues have room."""
     net.next_feed += net.feed_cycles
-    done = now + net.host_send_cycles + net.host_cycles
+    done = now + net.offer_cycles
     for node in range(net.nodes):
         source = source_at(net, node)
         message = int64(source.message)
@@ -268,7 +274,7 @@ def run(until: int, net: Net) -> int:
     """Go on until cycle `until` or until everything is delivered; as `kernel.run`."""
     whole = net.nodes * net.messages * net.message_packets
     while net.delivered != whole:
-        now = min(next_event(net), time_of(net, SINKS), time_of(net, HOST_CREDITS))
+        now = min(next_event(net), time_of(net, LATE_ARRIVALS), time_of(net, SINKS), time_of(net, HOST_CREDITS))
         net.now = min(now, until)
         if now >= until:
             return DONE

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hopforge.model.routing.deadlock import DeadlockError, find_cycle
-from hopforge.sim.packet.intermediate import Grid
+from hopforge.model.routing.intermediate import Grid
 from hopforge.sim.packet.settings import Settings
 
 _NAMES = ("to the intermediate destination", "to the destination")

@@ -7,7 +7,7 @@ from collections import defaultdict
 from dataclasses import dataclass, field
 from fractions import Fraction
 
-from hopforge.sim.packet.intermediate import Detour, Grid, Place, detours, outflank_delta, profit
+from hopforge.model.routing.intermediate import Detour, Grid, Place, detours, outflank_delta, profit
 from hopforge.sim.packet.settings import Settings
 
 
@@ -37,6 +37,11 @@ class Queue:
 class GoldenNetwork:
     """All routers, links and sources.
 
+    Attributes
+    ----------
+    vcs : int
+        Virtual channels of a link.
+
     Parameters
     ----------
     grid : Grid
@@ -47,6 +52,8 @@ class GoldenNetwork:
         (node, message) → destination, and cycle of creation.
     """
 
+    vcs = 3
+
     def __init__(
         self,
         grid: Grid,
@@ -56,7 +63,7 @@ class GoldenNetwork:
     ) -> None:
         self.grid, self.set, self.destinations, self.births = grid, settings, destinations, births
         self.nodes = sorted({node for node, _ in destinations}, key=lambda node: node[::-1])
-        self.queues = {(n, p, v): Queue() for n in self.nodes for p in grid.ports(n) for v in range(3)}
+        self.queues = {(n, p, v): Queue() for n in self.nodes for p in grid.ports(n) for v in range(self.vcs)}
         self.link_free = dict.fromkeys([(n, p) for n in self.nodes for p in grid.ports(n)], 0)
         self.sink: dict[Place, list[int]] = {n: [] for n in self.nodes}
         self.message = dict.fromkeys(self.nodes, 0)
@@ -103,7 +110,7 @@ class GoldenNetwork:
             self._feed()
 
     def _feed(self) -> None:
-        arrival = self.now + self.set.host_send_cycles + self.set.host_cycles
+        arrival = self.now + self.set.offer_cycles
         for node in self.nodes:
             key = (node, self.message[node])
             if key not in self.births or self.births[key] > self.now or self.may_offer[node] > self.now:
@@ -115,7 +122,7 @@ class GoldenNetwork:
                 self.arrivals[arrival].append((node, 0, None, None))
 
     def _used(self, node: Place, port: int) -> int:
-        vcs = (0,) if self.set.congestion == "adaptive" else range(3)
+        vcs = (0,) if self.set.congestion == "adaptive" else range(self.vcs)
         return sum(len(self.queues[node, port, v].packets) for v in vcs)
 
     def _ports(self, node: Place, goal: Place, via: Detour | None) -> list[int]:
@@ -128,7 +135,7 @@ class GoldenNetwork:
     def _profit(self, node: Place, t: Place, goal: Place, through: int, via: Detour | None = None) -> Fraction:
         used = [self._used(node, port) for port in self._ports(node, goal, via)]
         least = min(self._used(node, port) for port in self.grid.ports(node))
-        slots = self.set.queue_packets * (1 if self.set.congestion == "adaptive" else 3)
+        slots = self.set.queue_packets * (1 if self.set.congestion == "adaptive" else self.vcs)
         if self.set.full_profit == "zero" and all(one == slots for one in used):
             return Fraction(0)
         hops, eta = self.grid.distance(node, t), Fraction(*self.set.eta)
@@ -172,7 +179,7 @@ class GoldenNetwork:
         begin = max([self.now, *self.sink[packet.destination]])
         end = begin + self.set.host_send_cycles
         self.sink[packet.destination].append(end)
-        packet.delivered = end + self.set.host_cycles
+        packet.delivered = end + self.set.sink_wait_cycles + self.set.host_cycles
 
     def _take_offer(self, node: Place, links: list[tuple[Place, int]]) -> None:
         message = self.message[node]
@@ -180,7 +187,7 @@ class GoldenNetwork:
         via = self._choose(node, t)
         goal = via.place if via else t
         vc = 1 if goal != t else 2
-        self.may_offer[node] = self.now + (self.set.host_cycles if self.set.feed_waits else 0)
+        self.may_offer[node] = self.now + (self.set.host_answer_cycles if self.set.feed_waits else 0)
         room = self._sink_has_room(node) if node == t else self._queue_for(node, goal, via, vc, None)
         if not room:
             self.offered[node] -= 1
@@ -203,7 +210,7 @@ class GoldenNetwork:
             goal = packet.destination
         to = 2 if goal == packet.destination else 1
         room = self._sink_has_room(node) if node == goal else self._queue_for(node, goal, packet.via, to, (port, vc))
-        self.answers[self.now + self.set.link_cycles].append(
+        self.answers[self.now + self.set.answer_cycles].append(
             (self.queues[origin], packet, bool(room), (origin[0], port))
         )
         if not room:
@@ -223,7 +230,7 @@ class GoldenNetwork:
     def _send(self, node: Place, port: int) -> None:
         if self.link_free[node, port] > self.now:
             return
-        for vc in (2, 1, 0):
+        for vc in reversed(range(self.vcs)):
             queue = self.queues[node, port, vc]
             for packet in queue.packets:
                 if packet not in queue.sent:
@@ -232,6 +239,6 @@ class GoldenNetwork:
                     self.link_free[node, port] = done
                     far = self.grid.neighbour(node, port)
                     assert far is not None
-                    self.arrivals[done + self.set.link_cycles].append((far, port + 1, (node, port, vc), packet))
+                    self.arrivals[self.now + self.set.hop_cycles].append((far, port + 1, (node, port, vc), packet))
                     self.wakes[done].append((node, port))
                     return

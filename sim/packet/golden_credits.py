@@ -5,8 +5,8 @@ Written from the definition (docs/definitions/torus-router.md), to be compared w
 
 from collections import defaultdict
 
+from hopforge.model.routing.intermediate import Detour, Grid, Place
 from hopforge.sim.packet.golden import GoldenNetwork, Packet, Queue
-from hopforge.sim.packet.intermediate import Detour, Grid, Place
 from hopforge.sim.packet.settings import Settings
 
 #: (node that sends into the queue, its port, VC); the source's queue: (node, _SOURCE, 0)
@@ -37,7 +37,8 @@ class GoldenCreditNetwork(GoldenNetwork):
         changed = set()
         for key in self.credits.pop(self.now, ()):
             self.held[key] -= 1
-            changed.add(key[0])
+            if key[1] != _SOURCE:  # that one is for the source, not for its router
+                changed.add(key[0])
         for key, packet in self.departures.pop(self.now, ()):
             self.queues[key].packets.remove(packet)
             self.queues[key].sent.remove(packet)
@@ -95,7 +96,9 @@ class GoldenCreditNetwork(GoldenNetwork):
                 return False
             self.held[node, *out] += 1
             self.link_free[node, out[0]] = left = self.now + self.set.send_cycles
-            self.landings[left + self.set.link_cycles].append(((node, *out), packet))
+            to_sink = goal == packet.destination == self.grid.neighbour(node, out[0])
+            landing = self.now + self.set.hop_cycles + (self.set.sink_wait_cycles if to_sink else 0)
+            self.landings[landing].append(((node, *out), packet))
             packet.hops += 1
         self.departures[left].append((key, packet))
         packet.via, packet.goal = via, goal
@@ -117,7 +120,7 @@ class GoldenCreditNetwork(GoldenNetwork):
         return (ports[0], vc) if can else None
 
     def _feed(self) -> None:
-        arrival = self.now + self.set.host_send_cycles + self.set.host_cycles
+        arrival = self.now + self.set.offer_cycles
         for node in self.nodes:
             key, message = (node, _SOURCE, 0), self.message[node]
             if self.births.get((node, message), self.now + 1) > self.now or self.held[key] >= self.set.queue_packets:

@@ -9,9 +9,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from hopforge.model.routing.intermediate import Grid, Place
 from hopforge.sim.packet.golden import GoldenNetwork, Packet
 from hopforge.sim.packet.golden_credits import GoldenCreditNetwork, Key
-from hopforge.sim.packet.intermediate import Grid, Place
 from hopforge.sim.packet.settings import Settings
 
 _SOURCE = -1
@@ -198,7 +198,7 @@ class GoldenPrograms(GoldenNetwork):
                 continue
             left = self.now + self.set.host_send_cycles
             self.free[node] = float("inf") if self.set.feed_waits else left
-            self.offers[left + self.set.host_cycles].append((node, offer))
+            self.offers[self.now + self.set.offer_cycles].append((node, offer))
 
     def _take_offer(self, node: Place, links: list[tuple[Place, int]]) -> None:
         task = self._offered.pop(node)
@@ -207,7 +207,7 @@ class GoldenPrograms(GoldenNetwork):
         goal = via.place if via else t
         room = self._queue_for(node, goal, via, 1 if goal != t else 2, None)
         if self.set.feed_waits:
-            self.free[node] = self.now + self.set.host_cycles
+            self.free[node] = self.now + self.set.host_answer_cycles
         if not room:
             self.refused += 1
             self.hosts.again(node, task)
@@ -256,7 +256,7 @@ class GoldenCreditPrograms(GoldenCreditNetwork):
             self.tasks[packet] = offer
             self.free[node] = left = self.now + self.set.host_send_cycles
             self.leaving[left].append(offer)
-            self.landings[left + self.set.host_cycles].append((key, packet))
+            self.landings[self.now + self.set.offer_cycles].append((key, packet))
 
     def _send_on(self, node: Place, key: Key, packet: Packet) -> bool:
         sent = super()._send_on(node, key, packet)

@@ -48,17 +48,17 @@ from hopforge.sim.packet.records import (
     PACKET,
     STUCK,
     VC_STRIDE,
-    VCS,
     Net,
     event_at,
     link_at,
     link_of,
+    node_of,
     packet_at,
     port_of,
     ring_at,
     source_at,
 )
-from hopforge.sim.packet.way_kernel import escape_port, list_routes, ways_left
+from hopforge.sim.packet.way_kernel import escape_port, list_routes, way, ways_left
 
 #: instead of a queue: the sink, or no room anywhere
 _SINK, _NO_ROOM = -2, -1
@@ -109,7 +109,9 @@ def gather_arrivals(net: Net, now: int) -> None:
         prefetch(net.packet + (what >> QUEUE_BITS) * _PACKET_BYTES)
         q = what & QUEUE_MASK
         node = int64(int32s(net.peer)[q // VC_STRIDE])
-        int64s(net.arrived)[node * ports + port_of(net, q) + 1] = what
+        # what a failed link gives back comes as if from the other end
+        port = port_of(net, q) ^ (1 if node == node_of(net, q) else 0)
+        int64s(net.arrived)[node * ports + port + 1] = what
         activate(net, node)
     while time_of(net, OFFERS) == now:
         what = take(net, OFFERS)  # the node, and behind it the message of a program
@@ -153,6 +155,49 @@ def _find_room(net: Net, node: int, goal: int, directions: int, to_via: bool, co
     return _find_queue(net, ways_left(net, node, goal, directions), node, to_via, comes_from)
 
 
+@inlined
+def _find_queue_around(net: Net, node: int, goal: int, t: int, comes_from: int) -> int:
+    """Queue that a packet for `t` by way of `goal` may enter in a network that is not whole; its escape is for `t`.
+
+    Who is on the escape stays there.
+    """
+    need = net.inject_slots if comes_from == _SOURCE else 1
+    if comes_from == _SOURCE or comes_from % VC_STRIDE != net.escape_vc:
+        _, mask = way(net, node, goal)
+        best, space = _NO_ROOM, 0
+        for port in range(2 * net.dimensions):
+            if (mask >> port) & 1:
+                q = link_of(net, node, port) * VC_STRIDE + ADAPTIVE
+                free = net.queue_packets - int8s(net.queue_count)[q]
+                if free > space:
+                    best, space = q, free
+        if best >= 0 and space >= need:
+            return best
+    port = int64(int8s(net.around_next)[node * net.nodes + t])
+    q = link_of(net, node, port) * VC_STRIDE + net.escape_vc
+    return q if net.queue_packets - int8s(net.queue_count)[q] >= need else _NO_ROOM
+
+
+@inlined
+def _goal_around(net: Net, node: int, goal: int, t: int) -> int:
+    """Return where a packet goes first in a network that is not whole: `goal`, `t`, or −1: nowhere."""
+    if node == t:
+        return t
+    _, mask = way(net, node, t)
+    if mask == 0:
+        return -1
+    _, mask = way(net, node, goal)
+    return goal if mask != 0 else t
+
+
+@inlined
+def _room_around(net: Net, node: int, goal: int, t: int, comes_from: int, now: int) -> int:
+    """As `_find_room`, in a network that is not whole."""
+    if node == t and goal == t:
+        return _find_room(net, node, t, 0, False, comes_from, now)
+    return _find_queue_around(net, node, goal, t, comes_from)
+
+
 @inner
 def place_packet(net: Net, node: int, p: int, room: int, now: int) -> None:
     """Put a packet into the queue or the sink that has room for it."""
@@ -163,7 +208,7 @@ def place_packet(net: Net, node: int, p: int, room: int, now: int) -> None:
         return
     left = max(int64s(net.sink_free)[node], now) + net.host_send_cycles
     int64s(net.sink_free)[node] = left
-    record_delivery(net, p, left + net.host_cycles)
+    record_delivery(net, p, left + net.sink_wait_cycles + net.host_cycles)
     free_packet(net, p)
 
 
@@ -173,7 +218,7 @@ def take_offer(net: Net, node: int, now: int) -> None:
     source = source_at(net, node)
     message = int64(source.message)
     t = int64s(net.destination)[node * net.messages + message]
-    source.may_offer = now + net.host_cycles if net.feed_waits else now
+    source.may_offer = now + net.host_answer_cycles if net.feed_waits else now
     if not _inject(net, node, message, source.accepted, t, now):
         source.offered -= 1
         return
@@ -191,7 +236,7 @@ def take_offer_of_message(net: Net, node: int, m: int, now: int) -> None:
         source.listed = t
         list_routes(net, node, t)
     if net.feed_waits:
-        append(net, HOST_CREDITS, now + net.host_cycles, node)
+        append(net, HOST_CREDITS, now + net.host_answer_cycles, node)
     if _inject(net, node, m, 0, t, now):
         packet_left(net, m)
     else:
@@ -202,7 +247,15 @@ def take_offer_of_message(net: Net, node: int, m: int, now: int) -> None:
 def _inject(net: Net, node: int, message: int, number: int, t: int, now: int) -> bool:
     """Take the packet `number` of a message for `t` that a node offers, if there is room for it."""
     goal, kind, directions = choose_goal(net, node, t, net.queue_count)
-    room = _find_room(net, node, goal, directions, goal != t, _SOURCE, now)
+    if net.around:
+        if _goal_around(net, node, goal, t) < 0:
+            net.injected += 1
+            net.vanished += 1
+            net.unroutable += 1
+            return True
+        room = _room_around(net, node, goal, t, _SOURCE, now)
+    else:
+        room = _find_room(net, node, goal, directions, goal != t, _SOURCE, now)
     if room == _NO_ROOM:
         net.refused += 1
         return False
@@ -210,8 +263,20 @@ def _inject(net: Net, node: int, message: int, number: int, t: int, now: int) ->
     packet = packet_at(net, p)
     packet.goal, packet.kind, packet.directions = goal, kind, directions
     note_choice(net, p, now)
+    if room >= 0 and room % VC_STRIDE == net.escape_vc:
+        packet.goal = t
     place_packet(net, node, p, room, now)
     return True
+
+
+@inlined
+def _drop(net: Net, p: int, now: int) -> None:
+    """Drop a packet whose destination has failed."""
+    net.last_move = now
+    net.vanished += 1
+    net.unroutable += 1
+    packet_at(net, p).queue = -1
+    free_packet(net, p)
 
 
 @inner
@@ -219,15 +284,23 @@ def take_arrival(net: Net, node: int, p: int, comes_from: int, now: int) -> None
     """Take a packet that has come from a queue of a neighbour, or send it back; answer the neighbour."""
     packet = packet_at(net, p)
     goal = int64(packet.destination if packet.goal == node else packet.goal)
-    room = _find_room(net, node, goal, packet.directions, goal != packet.destination, comes_from, now)
     reply = packet_and_queue(p, comes_from) * 2
+    if net.around:
+        goal = _goal_around(net, node, goal, int64(packet.destination))
+        if goal < 0:
+            _drop(net, p, now)
+            append(net, ANSWERS, now + net.answer_cycles, reply + 1)
+            return
+        room = _room_around(net, node, goal, int64(packet.destination), comes_from, now)
+    else:
+        room = _find_room(net, node, goal, packet.directions, goal != packet.destination, comes_from, now)
     if room == _NO_ROOM:
         net.refused += 1
-        append(net, ANSWERS, now + net.link_cycles, reply)
+        append(net, ANSWERS, now + net.answer_cycles, reply)
         return
-    append(net, ANSWERS, now + net.link_cycles, reply + 1)
-    packet.goal = goal
-    packet.hops += 1
+    append(net, ANSWERS, now + net.answer_cycles, reply + 1)
+    packet.goal = packet.destination if room >= 0 and room % VC_STRIDE == net.escape_vc else goal
+    packet.hops += node != node_of(net, comes_from)
     place_packet(net, node, p, room, now)
 
 
@@ -255,7 +328,7 @@ def send(net: Net, number: int, now: int) -> None:
     link = link_at(net, number)
     if link.free > now:
         return
-    for vc in range(VCS - 1, -1, -1):
+    for vc in range(net.vcs - 1, -1, -1):
         q = number * VC_STRIDE + vc
         k = first_waiting(net, q)
         if k < 0:
@@ -265,7 +338,7 @@ def send(net: Net, number: int, now: int) -> None:
         link.sent += 1
         net.sent += 1
         p = int64(int32s(net.queue_packet)[q * net.queue_packets + k])
-        append(net, ARRIVALS, now + net.send_cycles + net.link_cycles, packet_and_queue(p, q))
+        append(net, ARRIVALS, now + net.hop_cycles, packet_and_queue(p, q))
         append(net, FREES, now + net.send_cycles, number)
         return
 
@@ -285,7 +358,7 @@ def feed(net: Net, now: int) -> None:
             list_routes(net, node, int64s(net.destination)[node * net.messages + message])
         source.offered += 1
         source.may_offer = NEVER if net.feed_waits else now
-        append(net, OFFERS, now + net.host_send_cycles + net.host_cycles, node)
+        append(net, OFFERS, now + net.offer_cycles, node)
 
 
 @inlined
@@ -321,7 +394,7 @@ def run(until: int, net: Net) -> int:
         DONE, EMPTY (all is delivered) or STUCK (a standstill).
     """
     whole = net.nodes * net.messages * net.message_packets
-    while net.delivered != whole:
+    while net.delivered + net.vanished + net.abandoned != whole:
         now = next_event(net)
         net.now = min(now, until)
         if now >= until:

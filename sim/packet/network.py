@@ -15,13 +15,14 @@ from hopforge.model.kernel.rng import seed_streams
 from hopforge.model.network.core.records import NET, NET_RECORD, PATTERN_SIGNATURE
 from hopforge.model.network.core.user_code import refuse_mistake
 from hopforge.model.routing.deadlock import DeadlockError
+from hopforge.model.routing.intermediate import Grid
 from hopforge.model.topology import Topology, build
 from hopforge.model.topology.failed import refuse_failed
 from hopforge.sim.packet import records as r
 from hopforge.sim.packet.credit_kernel import run as run_with_credits
 from hopforge.sim.packet.escape import check_escape
 from hopforge.sim.packet.events import QUEUE_BITS
-from hopforge.sim.packet.intermediate import Grid
+from hopforge.sim.packet.failures import PacketFailures, refuse_failures
 from hopforge.sim.packet.kernel import run as run_kernel
 from hopforge.sim.packet.settings import PacketError, Settings, packet_settings, unit_period_ns
 from hopforge.sim.packet.state import HostProgram, PacketState, Sources
@@ -63,9 +64,17 @@ class RouterNetwork:
         if check and config.routing.check:
             check_escape(self.grid, self.settings)
 
+        refuse_failures(config, self.settings)
+        self.failures: PacketFailures | None = None
+        if config.simulation.failures:
+            self.failures = PacketFailures(config, self.topology, self.settings)
+
     def _begin(self, sources: Sources | HostProgram, *, log: bool = False) -> None:
         """Make the state."""
-        self.state = PacketState(self.settings, self.grid, self.topology, sources, log=log)
+        failing = self.failures is not None
+        self.state = PacketState(self.settings, self.grid, self.topology, sources, log=log, failures=failing)
+        if self.failures is not None:
+            self.failures.begin(self.state)
         self.counters, self.histogram = self.state.counters, self.state["histogram"]
 
     def channel_packets(self) -> NDArray[np.int64]:
@@ -89,7 +98,7 @@ class RouterNetwork:
         """
         code = int(kernels[self.settings.queues == "receiving"](until, self.state.record))
         if code == r.STUCK:
-            inside = int(self.counters["injected"] - self.counters["delivered"])
+            inside = self._inside()
             last = int(self.counters["last_move"])
             raise DeadlockError(
                 f"deadlock at cycle {self.cycle}: {inside} packets are inside and no router has taken one since cycle "
@@ -97,9 +106,12 @@ class RouterNetwork:
             )
         return code
 
+    def _inside(self) -> int:
+        return int(self.counters["injected"] - self.counters["delivered"] - self.counters["vanished"])
+
     def check_conservation(self) -> None:
-        """Find every packet that was taken and not delivered in its queue (our own mistake otherwise)."""
-        inside = int(self.counters["injected"] - self.counters["delivered"])
+        """Find every packet that was taken and neither delivered nor lost in its queue (our own mistake otherwise)."""
+        inside = self._inside()
         counted = len(self.live_packets())
         if counted != inside:
             raise AssertionError(f"{inside} packets should be inside, {counted} are there")
@@ -110,7 +122,8 @@ class RouterNetwork:
         standing = [(q, packet) for q in np.flatnonzero(counts) for packet in places[q, : counts[q]].tolist()]
         if self.settings.queues == "sending":
             return {packet for q, packet in standing if stands_in[packet] == q}
-        coming = np.concatenate([self.state.pending(kind) for kind in (r.ARRIVALS, r.OFFERS)]) >> QUEUE_BITS
+        kinds = (r.ARRIVALS, r.LATE_ARRIVALS, r.OFFERS)
+        coming = np.concatenate([self.state.pending(kind) for kind in kinds]) >> QUEUE_BITS
         found = {packet for _, packet in standing} | set(coming.tolist())
         return {packet for packet in found if stands_in[packet] >= 0}
 
@@ -180,13 +193,17 @@ class PacketNetwork(RouterNetwork):
         return np.ceil(np.cumsum(gaps, axis=1)).astype(np.int64)
 
     def advance(self, until: int) -> bool:
-        """Go on until cycle `until`; returns whether everything has been delivered.
+        """Go on until cycle `until`; returns whether everything has been delivered that was not lost.
 
         Raises
         ------
         DeadlockError
             A standstill.
         """
+        while self.failures is not None and self.failures.next_cycle < until:
+            if self._run((run_kernel, run_with_credits), self.failures.next_cycle) == r.EMPTY:
+                return True
+            self.failures.step()
         return self._run((run_kernel, run_with_credits), until) == r.EMPTY
 
     def set_load(self, load: float) -> None:

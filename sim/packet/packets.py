@@ -39,7 +39,7 @@ def next_event(net: Net) -> int:
 @inlined
 def stands_still(net: Net, now: int) -> bool:
     """Whether packets are inside and no router has taken one for long."""
-    return bool(net.injected > net.delivered and now - net.last_move > net.standstill_cycles)
+    return bool(net.injected > net.delivered + net.vanished and now - net.last_move > net.standstill_cycles)
 
 
 @inlined

@@ -15,6 +15,7 @@ from hopforge.sim.packet.records import (
     EMPTY,
     HOST_CREDITS,
     HOST_FREES,
+    LATE_ARRIVALS,
     NET_RECORD,
     OFFERS,
     SINKS,
@@ -41,7 +42,7 @@ def feed(net: Net, now: int) -> None:
         leave_queue(net, h, m)
         free = now + net.host_send_cycles
         source.may_offer = NEVER if net.feed_waits else free
-        append(net, OFFERS, free + net.host_cycles, packet_and_queue(m, h))
+        append(net, OFFERS, now + net.offer_cycles, packet_and_queue(m, h))
         append(net, HOST_FREES, free, h)
     net.due_hosts = 0
 
@@ -63,7 +64,7 @@ def feed_with_credits(net: Net, now: int) -> None:
         packet_at(net, p).queue = q
         net.last_move = now
         source.may_offer = free = now + net.host_send_cycles
-        append(net, OFFERS, free + net.host_cycles, packet_and_queue(p, q))
+        append(net, OFFERS, now + net.offer_cycles, packet_and_queue(p, q))
         append(net, HOST_FREES, free, packet_and_queue(m, h))
     net.due_hosts = 0
 
@@ -137,7 +138,7 @@ def run_with_credits(until: int, net: Net) -> int:
     arrived = net.messages_arrived
     while True:
         now = min(next_event(net), time_of(net, HOST_FREES), time_of(net, HOST_CREDITS), next_step(net))
-        now = min(now, time_of(net, SINKS))
+        now = min(now, time_of(net, SINKS), time_of(net, LATE_ARRIVALS))
         if now == NEVER:
             return _end_of(net)
         net.now = min(now, until)

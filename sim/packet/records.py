@@ -21,6 +21,8 @@ VCS = 3
 #: most VCs of a link: a power of two, for short arithmetic
 VC_BITS = 2
 VC_STRIDE = 1 << VC_BITS
+#: with failures a fourth one: the escape channel of a network that is not whole (`failures`)
+SPARE = 3
 
 ABR, POR, OFR = range(3)
 
@@ -28,8 +30,8 @@ ABR, POR, OFR = range(3)
 MINIMAL, OUTFLANK, WRAPAROUND = range(3)
 
 #: kinds of events
-ARRIVALS, ANSWERS, FREES, OFFERS, SINKS, HOST_CREDITS, HOST_FREES = range(7)
-EVENT_KINDS = 7
+ARRIVALS, ANSWERS, FREES, OFFERS, SINKS, HOST_CREDITS, HOST_FREES, LATE_ARRIVALS = range(8)
+EVENT_KINDS = 8
 
 #: why the kernel came back; WAITING: ranks of a program wait and nothing is under way
 DONE, EMPTY, STUCK, WAITING = range(4)
@@ -121,11 +123,17 @@ _SETTINGS = [
     ("host_port", "i8"),  # port of the source's link, where queues stand at the receiving end: the last but one
     ("most_via", "i8"),  # most intermediate destinations of a packet: in three dimensions 6 outflank, 7 wraparound
     ("turn_rows", "i8"),  # of `turn`
+    ("vcs", "i8"),  # virtual channels of a link: VCS, with failures one more
     ("queue_packets", "i8"),  # places of a queue
     ("send_cycles", "i8"),  # of a packet on an external link
     ("link_cycles", "i8"),  # latency of an external link
     ("host_send_cycles", "i8"),  # the same two of an internal link
     ("host_cycles", "i8"),
+    ("hop_cycles", "i8"),  # from the begin of a packet on an external link until the router behind takes it
+    ("offer_cycles", "i8"),  # the same of an internal link
+    ("answer_cycles", "i8"),  # from then until the sender has the answer, and the end of the packet has left it
+    ("host_answer_cycles", "i8"),  # the same of an internal link
+    ("sink_wait_cycles", "i8"),  # what a sink begins a packet later than its head is there
     ("feed_cycles", "i8"),  # between two packets that a source offers
     ("feed_waits", "i8"),  # a source waits for the answer to its last packet
     ("enter_slots", "i8"),  # free slots to enter a ring of the escape network
@@ -165,6 +173,12 @@ COUNTERS = [
     ("refused", "i8"),  # packets that a router sent back
     ("sent", "i8"),  # transmissions on external links
     ("finish", "i8"),  # cycle of the last delivery
+    # of a run with failures
+    ("vanished", "i8"),  # packets that were injected and will never arrive
+    ("unroutable", "i8"),  # ... of them those that no router can send on: their destination has failed
+    ("abandoned", "i8"),  # packets that will never be injected
+    ("around", "i8"),  # the network is not whole: ways are those of `around_way`
+    ("escape_vc", "i8"),  # ... and this channel is the escape, by `around_next`
     # of a program, by the names of model.network.core.records
     ("timers", "i8"),
     ("ranks_running", "i8"),
@@ -190,6 +204,8 @@ ARRAYS: dict[str, np.dtype[Any]] = {
     "coordinate": np.dtype("int32"),  # int32[nodes, dimensions]
     "peer": np.dtype("int32"),  # int32[links]: node at the other end
     "into": np.dtype("int32"),  # int32[links]: link by which packets come that were sent to a port; −1: none
+    "around_way": np.dtype("int32"),  # int32[nodes, nodes]: distance << 16 | links of shortest ways; 0 links: no way
+    "around_next": np.dtype("uint8"),  # uint8[nodes, nodes]: port of the escape, up/down
     "turn": np.dtype("int64"),  # int64[dimensions, turn_rows, dimensions]: λ by equal coordinates; 2 ends a list
     "destination": np.dtype("int64"),  # int64[nodes, messages]
     "birth": np.dtype("int64"),  # int64[nodes, messages]: cycle of creation

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from hopforge.model.config import Config
 from hopforge.model.errors import UserError
 from hopforge.model.topology import Topology
+from hopforge.sim.failures.report import failure_rows
 from hopforge.sim.packet.network import PacketNetwork
 from hopforge.sim.packet.prepared import prepare_jobs, series_network
 from hopforge.sim.packet.program_network import ProgramNetwork
@@ -43,8 +44,11 @@ class PacketRun:
         return self._found.row()
 
     def rows(self) -> list[tuple[str, str]]:
-        """Lifetimes, throughput, detours."""
-        return measurement_rows(self._found)
+        """Lifetimes, throughput, detours, failures."""
+        failures = self._network.failures
+        if failures is not None:
+            failures.note()
+        return measurement_rows(self._found) + ([] if failures is None else failure_rows(failures))
 
     def write(self, folder: Path, *, plots: bool = False) -> None:
         """Write the measurement and the lifetimes by message."""

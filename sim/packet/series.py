@@ -66,15 +66,20 @@ def run_packet_series(network: PacketNetwork, progress: Callable[[int, int], Non
         )  # fmt: skip
         progress(k + 1, count)
     bins = pd.DataFrame(rows)
+    failures = network.failures
+    if failures is not None:
+        failures.note()
+        begins += [record.cycle * count // total for record in failures.records]
     used = np.flatnonzero(network.histogram)
     middle = bin_middles(used, r.BIN_CYCLES) * settings.cycle_ns
     return TimeSeries(
         bins,
         pd.DataFrame(columns=["time", "router", "port", "mean", "least"]),
         pd.DataFrame({"latency": middle, "packets": network.histogram[used]}),
-        converged_parts(bins, begins),
+        converged_parts(bins, sorted(set(begins))),
         "µs",
         "ns",
         loads,
         "load (1: uniform traffic saturates the bisection)",
+        failures=failures,
     )

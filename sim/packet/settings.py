@@ -1,5 +1,6 @@
 """Settings of a packet network in cycles: what the golden network and the kernel both start from."""
 
+import math
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -32,6 +33,12 @@ class Settings:
         A packet on a link between routers; its latency.
     host_send_cycles, host_cycles : int
         The same of the links of sources and sinks.
+    hop_cycles, offer_cycles : int
+        From when a link between routers, or that of a source, begins a packet until the router behind it takes it.
+    answer_cycles, host_answer_cycles : int
+        From then until the router or source that sent it has the answer, and the end of the packet has left it.
+    sink_wait_cycles : int
+        What a sink begins a packet later than its head is there, so that its end is not missing.
     feed_cycles : int
         Between two packets that a source offers.
     outflank_share : tuple of int
@@ -46,6 +53,11 @@ class Settings:
     link_cycles: int
     host_send_cycles: int
     host_cycles: int
+    hop_cycles: int
+    offer_cycles: int
+    answer_cycles: int
+    host_answer_cycles: int
+    sink_wait_cycles: int
     feed_cycles: int
     feed_waits: bool
     queues: str
@@ -112,16 +124,12 @@ def packet_settings(config: Config) -> Settings:
                 f"packet.{key} must be at most packet.queue_packets={packet.queue_packets}, not {getattr(packet, key)}"
             )
     cycle = packet_cycle_ns(config)
-    bits = 8 * packet.packet_bytes
     eta = Fraction(str(DEFAULT_ETA[algorithm] if packet.eta is None else packet.eta)).limit_denominator(1000)
     share = Fraction(str(packet.outflank_share or 0)).limit_denominator(1000)
     return Settings(
         algorithm=algorithm,
         cycle_ns=cycle,
-        send_cycles=max(round(bits / packet.link_gbps / cycle), 1),
-        link_cycles=max(round(packet.link_ns / cycle), 1),
-        host_send_cycles=max(round(bits / packet.host_gbps / cycle), 1),
-        host_cycles=max(round(packet.host_ns / cycle), 1),
+        **_times(config, cycle),
         feed_cycles=max(round(unit_period_ns(config) / packet.feed / cycle), 1),
         feed_waits=packet.feed_waits,
         queues=packet.queues,
@@ -138,3 +146,32 @@ def packet_settings(config: Config) -> Settings:
         message_packets=config.traffic.message_packets,
         messages=packet.messages,
     )
+
+
+def _times(config: Config, cycle_ns: float) -> dict[str, int]:
+    """Return the times of packets and of their heads in cycles: the fields of `Settings` up to `sink_wait_cycles`."""
+    packet = config.packet
+    bits = 8 * packet.packet_bytes
+    send = max(round(bits / packet.link_gbps / cycle_ns), 1)
+    host_send = max(round(bits / packet.host_gbps / cycle_ns), 1)
+    link, host = max(round(packet.link_ns / cycle_ns), 1), max(round(packet.host_ns / cycle_ns), 1)
+    head, host_head = send, host_send
+    if packet.switching == "vct":
+        # a head is there when all its bytes are: rounded up, and never later than its packet
+        head, host_head = (
+            min(max(math.ceil(8 * packet.head_bytes / gbps / cycle_ns - 1e-6), 1), whole)
+            for gbps, whole in ((packet.link_gbps, send), (packet.host_gbps, host_send))
+        )
+        # a faster link behind that of the source must not outrun it
+        host_head = max(host_head, host_send - send)
+    return {
+        "send_cycles": send,
+        "link_cycles": link,
+        "host_send_cycles": host_send,
+        "host_cycles": host,
+        "hop_cycles": head + link,
+        "offer_cycles": host_head + host,
+        "answer_cycles": max(link, send - head - link),
+        "host_answer_cycles": max(host, host_send - host_head - host),
+        "sink_wait_cycles": max(send - head - host_send, 0),
+    }

@@ -31,7 +31,7 @@ class PacketMeasurement:
     load : float
         In units of the load that saturates the bisection under uniform traffic.
     complete : bool
-        All packets arrived.
+        All packets arrived that failures did not lose.
     lifetime_ns : float
         Mean from the creation of a message to the arrival of each of its packets at the sink.
     accepted : float
@@ -40,6 +40,8 @@ class PacketMeasurement:
         Shares of the packets that took a detour through an outflank or a wraparound destination.
     refused : float
         Packets that a router sent back, for each that arrived.
+    lost : int
+        Packets that failures lost, dropped or kept from being sent.
     """
 
     load: float
@@ -57,6 +59,7 @@ class PacketMeasurement:
     refused: float
     link_load: float
     packets: int
+    lost: int
     cycle_ns: float
     cycles: int
     cpu_seconds: float
@@ -99,7 +102,8 @@ def run_packets(
         complete = network.advance(end)
         if progress is not None:
             progress(int(counters["delivered"]), whole)
-        to_come = whole - counters["delivered"]
+        lost = int(counters["vanished"] + counters["abandoned"])
+        to_come = whole - lost - counters["delivered"]
         if counters["lifetime_sum"] * cycle_ns + to_come * least_lifetime_ns > give_up_lifetime_ns * whole:
             break
     network.check_conservation()
@@ -126,6 +130,7 @@ def run_packets(
         refused=int(counters["refused"]) / delivered,
         link_load=int(counters["sent"]) * network.settings.send_cycles / finish / max(links, 1),
         packets=delivered,
+        lost=int(counters["vanished"] + counters["abandoned"]),
         cycle_ns=cycle_ns,
         cycles=network.cycle,
         cpu_seconds=time.process_time() - started,
@@ -179,8 +184,11 @@ def write_packets(
 ) -> None:
     """Write the measurement and the lifetimes by message (CSV, Parquet; plot: PNG) and the metadata (JSON)."""
     messages = message_table(network)
+    tables = {"measurement": pd.DataFrame([found.row()]), "messages": messages}
+    if network.failures is not None:
+        tables["failures"] = network.failures.table()
     with staged(folder) as scratch:
-        write_tables(scratch, {"measurement": pd.DataFrame([found.row()]), "messages": messages})
+        write_tables(scratch, tables)
         if plots:
             _draw_messages(config.name, messages, scratch / "messages.png")
         write_metadata(scratch, run_metadata(config, seed=network.seed))

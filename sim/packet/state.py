@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 
 from hopforge.model.kernel.histogram import HISTOGRAM_BINS
 from hopforge.model.network.core.records import HOST
+from hopforge.model.routing.intermediate import Grid, turns_of
 from hopforge.model.topology import Topology
 from hopforge.sim.packet import records as r
 from hopforge.sim.packet.events import NEVER
-from hopforge.sim.packet.intermediate import Grid, turns_of
 from hopforge.sim.packet.settings import Settings
 
 #: cycles without a packet taken by any router, with packets inside, after which a run has come to a standstill
@@ -97,7 +97,9 @@ class PacketState:
         sources: Sources | HostProgram,
         *,
         log: bool,
+        failures: bool = False,
     ) -> None:
+        self.vcs = r.VCS + failures
         self._settings, self._nodes, self._ports = settings, topology.routers, 2 * len(grid.radices)
         self._port_bits = port_bits(len(grid.radices))
         self._arrays: dict[str, NDArray[Any]] = {}
@@ -132,11 +134,12 @@ class PacketState:
         s, record = self._settings, self.record
         record["nodes"], record["dimensions"], record["longest"] = self._nodes, len(grid.radices), max(grid.radices)
         for name in (
-            "queue_packets", "send_cycles", "link_cycles", "host_send_cycles", "host_cycles", "feed_cycles",
+            "queue_packets", "send_cycles", "link_cycles", "host_send_cycles", "host_cycles", "hop_cycles",
+            "offer_cycles", "answer_cycles", "host_answer_cycles", "sink_wait_cycles", "feed_cycles",
             "feed_waits", "enter_slots", "inject_slots", "message_packets", "messages",
         ):  # fmt: skip
             record[name] = getattr(s, name)
-        record["torus"] = grid.torus
+        record["torus"], record["vcs"], record["escape_vc"] = grid.torus, self.vcs, -1
         record["port_bits"], record["host_port"] = self._port_bits, (1 << self._port_bits) - 2
         record["share"], record["share_parts"] = s.outflank_share
         record["adaptive_only"] = s.congestion == "adaptive"
@@ -160,6 +163,9 @@ class PacketState:
         for port in range(ports):
             there = neighbours[:, port ^ 1] >= 0
             into[there, port] = neighbours[there, port ^ 1] * stride + port
+        table = nodes if self.vcs > r.VCS else 1
+        self._add("around_way", np.zeros((table, table)))
+        self._add("around_next", np.zeros((table, table)))
         self._add("radix", np.array(grid.radices))
         self._add("step", _steps(grid))
         self._add("coordinate", _coordinates(grid.radices, nodes))
@@ -174,7 +180,7 @@ class PacketState:
         nodes, size = self._nodes, self._settings.queue_packets
         links = nodes << self._port_bits
         queues = links * r.VC_STRIDE
-        pool = nodes * (self._ports * r.VCS * size + size + 4)
+        pool = nodes * (self._ports * self.vcs * size + size + 4)
         self._add("queue_packet", np.zeros((queues, size)))
         self._add("queue_count", np.zeros(queues))
         self._add("queue_sent", np.zeros(queues))
@@ -231,6 +237,7 @@ class PacketState:
             r.SINKS: 2 * nodes,
             r.HOST_CREDITS: nodes * max(s.queue_packets + 1, offers),
             r.HOST_FREES: 2 * nodes,
+            r.LATE_ARRIVALS: links * in_flight if s.queues == "receiving" else 1,
         }
         ring = np.zeros(r.EVENT_KINDS, r.RING)
         for kind in range(r.EVENT_KINDS):
@@ -257,6 +264,19 @@ class PacketState:
         self._add("ready_link", np.zeros(8 * nodes * ports))
         self._add("used", np.zeros(ports))
         self._add("place", np.zeros(ports // 2))
+
+    def events_of(self, kind: int) -> list[tuple[int, int]]:
+        """Return cycle and what happens of the events of a kind that have not happened yet, in order."""
+        ring, events = self["ring"][kind], self._events[kind]
+        places = (ring["first"] + np.arange(ring["count"])) & ring["mask"]
+        return [(int(time), int(what)) for time, what in events[places].tolist()]
+
+    def put_events(self, kind: int, events: list[tuple[int, int]]) -> None:
+        """Let these events, in order of time, be all of a kind."""
+        ring = self["ring"][kind]
+        assert len(events) <= int(ring["mask"]) + 1, "more events of a kind than there can be"
+        self._events[kind][: len(events)] = events
+        ring["first"], ring["count"] = 0, len(events)
 
     def pending(self, kind: int) -> NDArray[np.int64]:
         """Return what the events of a kind say that have not happened yet, in order."""

@@ -5,7 +5,7 @@ from typing import Any
 from numba import int64
 
 from hopforge.model.kernel.compile import inlined, inner
-from hopforge.model.kernel.memory import int8s, int64s
+from hopforge.model.kernel.memory import int8s, int32s, int64s
 from hopforge.sim.packet.events import NEVER
 from hopforge.sim.packet.records import (
     ABR,
@@ -13,7 +13,6 @@ from hopforge.sim.packet.records import (
     OFR,
     OUTFLANK,
     VC_STRIDE,
-    VCS,
     WRAPAROUND,
     Net,
     coordinate,
@@ -29,8 +28,11 @@ _NO_TURN = 2
 
 @inlined
 def way(net: Net, a: int, b: int) -> Any:
-    """Distance of two nodes and the mask of the minimal links at `a`."""
+    """Distance of two nodes and the mask of the minimal links at `a`; without links if there is no way."""
     distance, mask = 0, 0
+    if net.around:
+        entry = int64(int32s(net.around_way)[a * net.nodes + b])
+        return entry >> 16, entry & 0xFFFF
     for i in range(net.dimensions):
         step = step_between(net, i, coordinate(net, a, i), coordinate(net, b, i))
         distance += step >> 2
@@ -82,6 +84,8 @@ def _add_via(net: Net, s: int, t: int, kind: int, count: int) -> int:
     if q in (s, t):
         return count
     first, mask = way(net, s, q)
+    if mask == 0:  # it has failed
+        return count
     second, _ = way(net, q, t)
     _note_via(net, s, count, q, first + second, mask, kind)
     return count + 1
@@ -190,7 +194,7 @@ def _used(net: Net, link: int, counts: int) -> int:
     q = link * VC_STRIDE
     if net.adaptive_only:
         return int64(int8s(counts)[q + ADAPTIVE])
-    return int64(int8s(counts)[q]) + int8s(counts)[q + 1] + int8s(counts)[q + 2]
+    return int64(int8s(counts)[q]) + int8s(counts)[q + 1] + int8s(counts)[q + 2] + int8s(counts)[q + 3]
 
 
 @inlined
@@ -201,7 +205,7 @@ def _profit(net: Net, least: int, mask: int, distance: int, through: int) -> Any
         if (mask >> port) & 1:
             total += int64s(net.used)[port]
             links += 1
-    slots = net.queue_packets if net.adaptive_only else VCS * net.queue_packets
+    slots = net.queue_packets if net.adaptive_only else net.vcs * net.queue_packets
     if net.full_is_worthless and total == links * slots:
         return 0, 1
     if total == 0 or (net.idle_counts_one and least == 0):

@@ -15,6 +15,7 @@ from hopforge.model.topology import Topology
 from hopforge.model.topology.drawing import draw_places
 from hopforge.model.topology.failed import failed_ports, failed_switches
 from hopforge.model.topology.link_times import queued_times
+from hopforge.sim.packet.settings import packet_settings
 from hopforge.sim.pages.find import ResultSet
 from hopforge.sim.pages.network_result import channel_values, network_of, result_config, table_columns
 from hopforge.sim.pages.packet_ways import packet_ways
@@ -199,6 +200,9 @@ def _time(result: ResultSet, config: Config, topology: Topology) -> dict[str, An
 
 def _clock(config: Config, topology: Topology) -> tuple[int, float]:
     """Return the simulator's cycles for each cycle of the file, and the length of one in ns (1 and 0: the same)."""
+    if config.router.model == "packet":
+        settings = packet_settings(config)
+        return settings.send_cycles, settings.cycle_ns
     if config.router.model != "input_output_queued":
         return 1, 0.0
     times = queued_times(config.router, topology)
@@ -219,13 +223,18 @@ def _new_tables(result: ResultSet, cycle_time: float) -> list[list[Any]]:
 
     With the time of one cycle of the simulator.
     """
-    names = ("cycle", "stopped_cycle", "empty_cycle", "reprogrammed_cycle")
+    names: tuple[str, ...] = ("cycle", "stopped_cycle", "empty_cycle", "reprogrammed_cycle")
     if not len(result.tables.get("failures", ())):  # the run ended before them
         return []
+    stops = "packets_on_links" not in result.tables["failures"]
+    if not stops:  # packet routers: nothing stops and nothing becomes empty
+        names = ("cycle", "reprogrammed_cycle")
     table = table_columns(result, "failures", names)
     if table is None:
         return []
     rows = table[list(names)].to_numpy().tolist()
+    if not stops:
+        rows = [[begin, -1, -1, ready] for begin, ready in rows]
     return [[value if value < 0 else value * cycle_time for value in row] for row in rows]
 
 

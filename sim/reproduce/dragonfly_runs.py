@@ -149,8 +149,8 @@ def run_bins(point: Point, load: float, **simulation: Any) -> tuple[list[Row], l
         for row in found.bins.to_dict("records")
     ]
     if found.failures is not None:
-        records = found.failures.records
-        counts = {"lost": sum(r.packets_lost for r in records), "kept": sum(r.packets_set_aside for r in records)}
+        table = found.failures.table()
+        counts = {"lost": int(table["packets_lost"].sum()), "kept": int(table["packets_set_aside"].sum())}
         rows = [{**row, **counts} for row in rows]
     return rows, [None if np.isnan(after) else after for _, after in found.converged]
 

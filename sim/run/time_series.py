@@ -13,8 +13,7 @@ from hopforge.model.config import Config
 from hopforge.model.output.plots import GREY, Line, draw_lines, new_figure, save_figure, style_axes
 from hopforge.model.output.results import Table, run_metadata, staged, write_metadata, write_tables
 from hopforge.model.topology import Topology
-from hopforge.sim.failures.reconfiguration import Reconfiguration
-from hopforge.sim.failures.report import failure_rows
+from hopforge.sim.failures.report import FailureHistory, failure_rows
 from hopforge.sim.run.agent_watch import AgentWatch
 from hopforge.sim.run.buffer_samples import router_flits
 from hopforge.sim.run.link_frames import write_frames
@@ -65,7 +64,7 @@ class TimeSeries:
     latency_unit: str
     channels: NDArray[np.float64]
     load_unit: str = "of the link rate"
-    failures: Reconfiguration | None = None
+    failures: FailureHistory | None = None
     agents: AgentWatch | None = None
     frames: SeriesFrames | None = None
     cycle_time: float = 1.0

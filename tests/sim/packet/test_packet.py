@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 from hopforge.model.config import Config, ConfigError, parse_config
 from hopforge.model.errors import UserError
 from hopforge.model.routing.deadlock import DeadlockError
+from hopforge.model.routing.intermediate import Grid, Place
 from hopforge.sim.packet import records as r
 from hopforge.sim.packet.escape import check_escape
 from hopforge.sim.packet.golden import GoldenNetwork
 from hopforge.sim.packet.golden_credits import GoldenCreditNetwork
-from hopforge.sim.packet.intermediate import Grid, Place
 from hopforge.sim.packet.network import PacketNetwork
 from hopforge.sim.packet.saturation import find_saturation
 from hopforge.sim.packet.settings import packet_settings, unit_period_ns
@@ -110,6 +110,13 @@ def assert_equal_to_golden(checked: Config, load: float, seed: int = 1) -> list[
         ((3, 2, 3, 2), "ofr", "{messages: 2, queue_packets: 2}", "uniform", "torus"),
         ((2, 3, 2, 2, 2), "por", "{messages: 2, queue_packets: 2, queues: receiving}", "uniform", "torus"),
         ((8, 5), "ofr", "{messages: 3, queue_packets: 2, outflank_share: 0.35}", "tornado", "torus"),
+        ((4, 4), "ofr", "{messages: 4, queue_packets: 3, switching: vct}", "uniform", "torus"),
+        ((5, 3), "por", "{messages: 4, queue_packets: 2, switching: vct, feed_waits: true, host_gbps: 9, link_ns: 10}",
+         "uniform", "torus"),
+        ((6, 5), "ofr", "{messages: 3, queue_packets: 2, switching: vct, head_bytes: 100, queues: receiving, eta: 0.5,"
+         " outflank_distance: 1}", "uniform", "mesh"),
+        ((3, 4, 2), "por", "{messages: 3, queue_packets: 2, switching: vct, queues: receiving, host_gbps: 9,"
+         " link_ns: 5}", "uniform", "torus"),
     ],
 )  # fmt: skip
 def test_every_packet_as_in_the_golden_network(
@@ -129,11 +136,14 @@ def test_every_packet_as_in_the_golden_network(
     queues=st.sampled_from(["sending", "receiving"]),
     ties=st.sampled_from(["plus", "both"]),
     load=st.floats(0.2, 1.5),
+    head=st.sampled_from([0, 8, 64, 300]),
 )
 def test_random_networks_as_in_the_golden_network(
-    radices: tuple[int, ...], algorithm: str, slots: int, queues: str, ties: str, load: float
+    radices: tuple[int, ...], algorithm: str, slots: int, queues: str, ties: str, load: float, head: int
 ) -> None:
-    packet = f"{{messages: 2, queue_packets: {slots}, queues: {queues}, ties: {ties}, process: exponential}}"
+    switching = f"switching: vct, head_bytes: {head}" if head else "switching: saf"
+    sizes = f"messages: 2, queue_packets: {slots}, queues: {queues}"
+    packet = f"{{{sizes}, ties: {ties}, process: exponential, {switching}}}"
     assert_equal_to_golden(config(radices, algorithm, packet, message_packets=3), load)
 
 
@@ -157,6 +167,36 @@ def test_lifetime_of_a_packet_alone(algorithm: str) -> None:
     assert found.complete
     assert found.hops == 6
     assert found.lifetime_ns == found.lifetime_max_ns == pytest.approx((64 + 80) + 6 * (204.8 + 200) + (64 + 80))
+
+
+@pytest.mark.parametrize("queues", ["sending", "receiving"])
+@pytest.mark.parametrize("packet, host_head, head, tail", [
+    # 512 B at 20 Gb/s: 204.8 ns; a head of 16 B 6.4 ns, at 64 Gb/s 2 ns: 3.2 ns in cycles of 1.6 ns.
+    # The sink's link takes 64 ns, but its last byte comes 204.8 − 6.4 ns after the head
+    ("", 3.2, 6.4, 204.8 - 6.4),
+    ("head_bytes: 512", 64, 204.8, 64),
+    # a source's link slower than the links: 204.8 ns at 20 Gb/s behind 409.6 ns at 10 Gb/s; at the sink it is 409.6
+    ("host_gbps: 10", 409.6 - 204.8, 6.4, 409.6),
+])  # fmt: skip
+def test_lifetime_of_a_packet_alone_with_cut_through(
+    queues: str, packet: str, host_head: float, head: float, tail: float
+) -> None:
+    words = f"{{messages: 1, switching: vct, queues: {queues}{', ' if packet else ''}{packet}}}"
+    found = run_packets(PacketNetwork(config((8, 8), "ofr", words, "tornado", message_packets=1), 0.001, 1))
+    assert found.hops == 6
+    # store-and-forward: (64 + 80) + 6 · (204.8 + 200) + (64 + 80)
+    assert found.lifetime_ns == pytest.approx((host_head + 80) + 6 * (head + 200) + (tail + 80))
+
+
+@pytest.mark.parametrize("queues", ["sending", "receiving"])
+def test_a_head_as_long_as_its_packet_is_store_and_forward(queues: str) -> None:
+    logs = []
+    for switching in ("switching: saf", "switching: vct, head_bytes: 512"):
+        packet = f"{{messages: 4, queue_packets: 2, queues: {queues}, {switching}}}"
+        network = PacketNetwork(config((4, 5), "ofr", packet, message_packets=12), 2.0, 2, log=True)
+        assert network.advance(10**7)
+        logs.append((network.log.tolist(), int(network.counters["refused"])))
+    assert logs[0] == logs[1]
 
 
 @pytest.mark.parametrize("queues", ["sending", "receiving"])
@@ -189,7 +229,8 @@ def ring_loads(network: PacketNetwork) -> dict[tuple[int, int, tuple[int, ...]],
 
 @pytest.mark.parametrize("radices, algorithm, queues", [
     ((4, 5), "abr", "sending"), ((4, 5), "ofr", "sending"), ((4, 5), "ofr", "receiving"),
-    ((4, 2, 2, 2), "ofr", "sending"),
+    ((4, 2, 2, 2), "ofr", "sending"), ((4, 5), "ofr", "sending, switching: vct"),
+    ((4, 5), "ofr", "receiving, switching: vct"),
 ])  # fmt: skip
 def test_every_ring_of_the_escape_network_keeps_a_bubble(
     radices: tuple[int, ...], algorithm: str, queues: str

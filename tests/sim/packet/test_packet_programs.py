@@ -12,9 +12,9 @@ from hopforge.model.config import Config, parse_config
 from hopforge.model.config.uses import unused_sections
 from hopforge.model.errors import UserError
 from hopforge.model.network.parts.program_arrays import ProgramError
+from hopforge.model.routing.intermediate import Place
 from hopforge.model.workload import operations as op
 from hopforge.sim.packet.golden_programs import GoldenCreditPrograms, GoldenPrograms, Hosts, Message, Rank
-from hopforge.sim.packet.intermediate import Place
 from hopforge.sim.packet.program_network import ProgramNetwork
 from hopforge.sim.packet.program_run import packet_program_rows, run_packet_program, write_packet_program
 from hopforge.sim.programs.app_setup import ApplicationError, prepare_app
@@ -107,6 +107,8 @@ def assert_equal_to_golden(checked: Config) -> ProgramNetwork:
     ("ofr", (4, 3), "queue_packets: 2, queues: receiving", ", rendezvous_bytes: 600, eager_bytes: 700"),
     ("por", (4, 4), "queue_packets: 2, feed_waits: true, ties: both", ", matched_bytes: 100, rendezvous_bytes: 2000"),
     ("por", (2, 5), "queue_packets: 3, queues: receiving, inject_slots: 2", ", injection: packets, matched_bytes: 0"),
+    ("ofr", (4, 3), "queue_packets: 2, switching: vct, feed_waits: true", ", rendezvous_bytes: 600, eager_bytes: 700"),
+    ("ofr", (4, 3), "queue_packets: 2, queues: receiving, switching: vct", ", injection: packets"),
 ])  # fmt: skip
 def test_every_message_as_with_the_golden_hosts(
     tmp_path: Path, algorithm: str, radices: tuple[int, ...], packet: str, traffic: str
@@ -305,5 +307,9 @@ def test_keys_that_a_program_on_packet_routers_does_not_read_are_told() -> None:
     ]  # fmt: skip
     other = config(workload, (2, 2), "abr", "outflank_share: 0.5")
     assert "packet.outflank_share" in unused_sections(other, ["net"])
+    for switching, told in (("saf", ["packet.head_bytes"]), ("vct", [])):
+        headed = config(workload, (2, 2), "ofr", f"head_bytes: 8, switching: {switching}", more=app)
+        for command in ("net", "app"):
+            assert [key for key in unused_sections(headed, [command]) if "head" in key] == told
     assert unused_sections(checked, ["app"]) == ["packet.feed", "packet.messages", "workload.mtu_bytes"]
     assert unused_sections(checked, ["net", "hits"])[1:] == ["packet.feed", "packet.messages", "traffic.flit_bytes"]
