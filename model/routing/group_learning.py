@@ -34,6 +34,7 @@ from hopforge.model.routing.group_ways import (
     NUMBERS,
     PLACE,
     PORTS,
+    ROWS,
     add_inside,
     add_to_group,
     choices_of,
@@ -73,8 +74,16 @@ _SOURCE, _LEAVING, _ARRIVING, _MINIMAL = range(4)
 @njit
 def _row(table: Any, packet: Any, router: int, goal: int) -> int:
     """Place in ``memory`` of a packet's estimates at a router, if it had a column for each port."""
-    row = goal * table[HOSTS] + look(table, NUMBERS, packet.src)
-    return ESTIMATES + (router * table[GROUPS] * table[HOSTS] + row) * (table[PORTS] - table[FIRST]) - table[FIRST]
+    return _row_of(table, router, goal, look(table, NUMBERS, packet.src))
+
+
+@njit
+def _row_of(table: Any, router: int, goal: int, number: int) -> int:
+    """As `_row`, by the number of the source host in its group; routers with hosts tell less of them apart."""
+    if look(table, HOSTLESS, router) == 0:
+        number %= table[HOSTS]
+    row = (router * table[GROUPS] + goal) * table[ROWS] + number
+    return ESTIMATES + row * (table[PORTS] - table[FIRST]) - table[FIRST]
 
 
 @njit
@@ -194,15 +203,14 @@ def _report_q_adaptive(
             rest = memory[row + _best(table, memory, row, first, count)]
         else:
             rest = memory[row + port_to_group(table, router, goal, number_of_packet(table, packet))]
-    note.key = goal * table[HOSTS] + look(table, NUMBERS, packet.src)
+    note.key = look(table, NUMBERS, packet.src) * table[GROUPS] + goal
     note.value = elapsed * memory[CYCLE] + rest
     return 1
 
 
 def _learn_q_adaptive(router: int, out_port: int, out_vc: int, note: Any, net: Any, table: Any, memory: Any) -> int:
-    columns = table[PORTS] - table[FIRST]
-    place = ESTIMATES + (router * table[GROUPS] * table[HOSTS] + note.key) * columns + out_port - table[FIRST]
-    learn(net, memory, router, place, note.value, memory[BETA])
+    row = _row_of(table, router, note.key % table[GROUPS], note.key // table[GROUPS])
+    learn(net, memory, router, row + out_port, note.value, memory[BETA])
     return 0
 
 
@@ -245,7 +253,7 @@ def group_learning_plan(topology: Topology, vcs: int, options: dict[str, Any]) -
         )
     head, local, far = time_parameters(topology, options)
     table = group_table(topology, vcs, classes, hashed=rule == "hash")
-    first = np.repeat(first_estimates(topology, local, far), table[HOSTS], axis=1)[:, :, table[FIRST] :]
+    first = np.repeat(first_estimates(topology, local, far), table[ROWS], axis=1)[:, :, table[FIRST] :]
     on_steps(first, head)
     return RoutingPlan(
         relation(_q_adaptive), table, max_candidates=topology.max_ports, random=True, inject_mask=1,

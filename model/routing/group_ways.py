@@ -2,8 +2,8 @@
 
 docs/definitions/learning-on-groups.md. The header of the table holds sizes, and where its parts begin; then follow
 
-- of each host its router, its number there and its port; of each router its group and its place in it, whether it has
-  hosts; of each port its class (`NO_LINK`, `LOCAL`, `GLOBAL`);
+- of each host its router, its number in its group and its port; of each router its group, its place in it and whether
+  it has hosts; of each port its class (`NO_LINK`, `LOCAL`, `GLOBAL`);
 - of each router the ports that a decision may take: two numbers (local, global), then these ports;
 - the global links of each pair of groups (`model.topology.groups.links_of_groups`);
 - the shape of a group: links between two places, and the places of the next routers on the way from one to the other;
@@ -23,14 +23,14 @@ from hopforge.model.topology.group_shape import GroupShape, group_shape
 from hopforge.model.topology.groups import links_of_groups, ports_between_groups, router_groups
 from hopforge.model.topology.parallel_links import PORT_BITS, PORT_MASK, link_number
 
-#: header: ports of a router, routers of a group, groups, links of a pair of groups, most hosts of a router, first port
-#: of a column of estimates, whether the source is in the number of a packet, entries of a list of next places and of
-#: parallel links, the last class, all channels; where the parts begin
+#: header: ports of a router, routers of a group, groups, links of a pair of groups, rows of estimates for a group,
+#: hosts of a router that has any, first port of a column of estimates, whether the source is in the number of a packet,
+#: entries of a list of next places and of parallel links, the last class, all channels; where the parts begin
 (
-    PORTS, SIZE, GROUPS, LINKS, HOSTS, FIRST, HASHED, NEXT_ROOM, PARALLEL_ROOM, LAST, ALL,
+    PORTS, SIZE, GROUPS, LINKS, ROWS, HOSTS, FIRST, HASHED, NEXT_ROOM, PARALLEL_ROOM, LAST, ALL,
     HOMES, NUMBERS, HOST_PORTS, GROUP, PLACE, HOSTLESS, KIND, CHOICES, GATES, APART, NEXT, PARALLEL, MASKS, CLASSES,
     HEADER,
-) = range(26)  # fmt: skip
+) = range(27)  # fmt: skip
 #: what a port leads to: a host or nothing, a router of the group, another group
 NO_LINK, LOCAL, GLOBAL = range(3)
 
@@ -172,24 +172,19 @@ def group_table(topology: Topology, vcs: int, classes: int, *, hashed: bool) -> 
     masks = [vc_range(k * vcs // classes, (k + 1) * vcs // classes - 1) for k in range(classes)]
     of_vc = [next(k for k, mask in enumerate(masks) if mask >> vc & 1) for vc in range(vcs)]
     parallel = parallel_lists(topology, size)
-    numbers = topology.host_port - _first_host_port(topology)[topology.host_router]
+    numbers = np.arange(topology.hosts) % np.bincount(group[topology.host_router])[0]
     parts = [
         topology.host_router, numbers, topology.host_port, group, place, hosts == 0, kind,
         _choices(topology, kind, hosts == 0), gates, shape.apart, shape.following, parallel, np.array(masks),
         np.array(of_vc),
     ]  # fmt: skip
     header = np.zeros(HEADER, np.int64)
-    header[[PORTS, SIZE, GROUPS, LINKS, HOSTS]] = [ports, size, len(gates), gates.shape[2], hosts.max()]
+    rows = hosts.max() if hosts.min() > 0 else numbers.max() + 1
+    header[[PORTS, SIZE, GROUPS, LINKS, ROWS, HOSTS]] = [ports, size, len(gates), gates.shape[2], rows, hosts.max()]
     header[[FIRST, HASHED, NEXT_ROOM]] = [hosts.min(), hashed, shape.following.shape[2] - 1]
     header[[PARALLEL_ROOM, LAST, ALL]] = [parallel.shape[2] - 1, classes - 1, (1 << vcs) - 1]
     header[HOMES:HEADER] = HEADER + np.cumsum([0, *(np.size(part) for part in parts[:-1])])
     return np.concatenate([header, *(np.ravel(part) for part in parts)]).astype(np.int32)
-
-
-def _first_host_port(topology: Topology) -> NDArray[np.int64]:
-    first = np.full(topology.routers, topology.max_ports, np.int64)
-    np.minimum.at(first, topology.host_router, topology.host_port)
-    return first
 
 
 def parallel_lists(topology: Topology, size: int) -> NDArray[np.int64]:
