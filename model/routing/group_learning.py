@@ -66,7 +66,7 @@ from hopforge.model.topology.groups import links_of_groups, ports_between_groups
 from hopforge.model.topology.parallel_links import PORT_BITS
 
 #: kind → classes of virtual channels, most links of a packet
-GROUP_CLASSES = {"dragonfly_plus": (2, 6)}
+GROUP_CLASSES = {"dragonfly_plus": (2, 6), "cascade": (3, 7)}
 #: decisions: in the source router, in a spine of the source group, in the first router of an intermediate group, none
 _SOURCE, _LEAVING, _ARRIVING, _MINIMAL = range(4)
 

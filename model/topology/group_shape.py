@@ -46,8 +46,21 @@ def _leaves_and_spines(leaves: int, spines: int) -> GroupShape:
     return GroupShape(apart, following)
 
 
+def _grid(width: int, height: int) -> GroupShape:
+    """Return the shape of a grid of fully connected lines; ways go along the row first, then along the column."""
+    y, x = np.divmod(np.arange(width * height), width)
+    row, column = x[:, None] != x[None, :], y[:, None] != y[None, :]
+    following = np.zeros((width * height, width * height, 2), np.int64)
+    following[:, :, 0] = row | column
+    following[:, :, 1] = np.where(row, y[:, None], y[None, :]) * width + x[None, :]
+    following[:, :, 1] *= following[:, :, 0]
+    return GroupShape(row.astype(np.int64) + column, following)
+
+
 def group_shape(topology: Topology) -> GroupShape:
     """Return the shape of a group as the network was built, whatever has failed since."""
     params = topology.params
+    if topology.kind == "cascade":
+        return _grid(*params["sizes"])
     assert topology.kind == "dragonfly_plus", "asked for a kind whose groups have no shape"
     return _leaves_and_spines(int(params["leaves"]), int(params["spines"]))

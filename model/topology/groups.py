@@ -1,5 +1,7 @@
 """Networks that are groups of routers: which group a router is in, and what joins two groups."""
 
+import math
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -9,7 +11,7 @@ from hopforge.model.topology.parallel_links import PORT_BITS
 __all__ = ["GROUPED_KINDS", "links_of_groups", "ports_between_groups", "router_groups"]
 
 #: kinds whose groups are joined by links that may be longer than those inside
-GROUPED_KINDS = ("dragonfly", "dragonfly_plus")
+GROUPED_KINDS = ("dragonfly", "dragonfly_plus", "cascade")
 
 
 def _size(topology: Topology) -> int:
@@ -17,6 +19,8 @@ def _size(topology: Topology) -> int:
     params = topology.params
     if topology.kind == "dragonfly_plus":
         return int(params["leaves"]) + int(params["spines"])
+    if topology.kind == "cascade":
+        return math.prod(params["sizes"])
     return int(params["a"])
 
 

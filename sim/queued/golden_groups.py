@@ -186,3 +186,20 @@ class GoldenGroups(Golden):
         goal, src, value = note
         old = self.estimate(r, goal, src, o)
         self.q[r, goal, self.source_number(r, src), o] = old + (0.2 if value < old else 0.04) * (value - old)
+
+
+class GoldenCascade(GoldenGroups):
+    """The same on grids of fully connected lines: along the row first."""
+
+    last_class, classes = 2, 3
+
+    def routers_of_a_group(self) -> int:
+        """Routers of a group."""
+        width, height = self.topology.params["sizes"]
+        return int(width) * int(height)
+
+    def next_routers(self, r: int, goal: int) -> list[int]:
+        """Return the router in the column of another one of the group, or it itself if it is in this column."""
+        width = int(self.topology.params["sizes"][0])
+        x, wanted = (router % self.size % width for router in (r, goal))
+        return [goal if x == wanted else r - x + wanted]

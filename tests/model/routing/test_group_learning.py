@@ -8,7 +8,7 @@ import pytest
 from hopforge.model.config.load import parse_config
 from hopforge.model.config.lookup import AddressConfig
 from hopforge.model.config.simulation import FailedConfig
-from hopforge.model.config.topology import DragonflyPlusConfig
+from hopforge.model.config.topology import CascadeConfig, DragonflyPlusConfig
 from hopforge.model.network.build import build_net
 from hopforge.model.network.settings import RouterParameters, SourceParameters, Tables, router_parameters
 from hopforge.model.routing import ROUTING, RoutingError, RoutingPlan
@@ -24,12 +24,16 @@ from hopforge.sim.run.time_series import run_series
 from hopforge.sim.traffic import TrafficError, prepare_traffic
 
 #: kind → classes, most links
-LIMITS = {"dragonfly_plus": (2, 6)}
+LIMITS = {"dragonfly_plus": (2, 6), "cascade": (3, 7)}
 
 
 def leaves_and_spines(leaves: int, spines: int, h: int, p: int, g: int | None = None) -> Topology:
     shape = {"leaves": leaves, "spines": spines, "h": h, "hosts_per_router": p, "g": g}
     return build(DragonflyPlusConfig(kind="dragonfly_plus", **shape), AddressConfig())
+
+
+def grids(sizes: tuple[int, int], h: int, p: int, **more: Any) -> Topology:
+    return build(CascadeConfig(kind="cascade", sizes=sizes, h=h, hosts_per_router=p, **more), AddressConfig())
 
 
 def prove(topology: Topology, plan: RoutingPlan, vcs: int) -> int:
@@ -46,6 +50,11 @@ def prove(topology: Topology, plan: RoutingPlan, vcs: int) -> int:
         leaves_and_spines(3, 2, 2, 2, 3),  # two links for each pair of groups
         leaves_and_spines(2, 3, 1, 1, 2),  # no intermediate group
         leaves_and_spines(1, 1, 2, 1),
+        grids((2, 2), 1, 1),
+        grids((3, 2), 1, 2, links=(1, 2), g=4),  # parallel links of all kinds
+        grids((3, 3), 1, 1, g=3, arrangement="palmtree"),  # some routers without global links
+        grids((2, 1), 1, 1, g=2),
+        grids((3, 2), 1, 1, g=1),  # nothing but a group
     ],
 )
 def test_all_dependencies_are_acyclic(topology: Topology, links: str) -> None:
@@ -84,6 +93,7 @@ simulation: {{load: {load}, deadlock_cycles: 200, measure_us: 20, series_bins: 2
 
 SHAPES = {
     "dragonfly_plus": "leaves: 2, spines: 2, h: 2, hosts_per_router: 2",
+    "cascade": "sizes: [3, 2], links: [1, 2], h: 1, hosts_per_router: 2",
 }
 
 
@@ -144,6 +154,17 @@ def test_first_estimates_are_times_of_the_empty_network() -> None:
     # spine 2 is no gate to group 2: it goes down or over group 1
     assert first[2, 2].tolist() == [120.0, 120.0, 220.0]
     assert first[3, 1].tolist() == [120.0, 120.0, 220.0]
+
+
+def test_first_estimates_on_a_grid() -> None:
+    """By hand: rows 0 1 and 2 3, link i of group A at router i, to group i or i + 1; router 3 has none to group 1."""
+    topology = grids((2, 2), 1, 1)
+    first = first_estimates(topology, 10.0, 100.0)
+    assert topology.peer_router[:4].tolist() == [[-1, 1, 2, 4], [-1, 0, 3, 8], [-1, 0, 3, 12], [-1, 1, 2, 16]]
+    # to group 1, whose gate is router 0; over group 2 (router 8), whose gate to 1 is router 9
+    assert first[0, 1].tolist() == [np.inf, 120.0, 120.0, 100.0]
+    assert first[1, 1].tolist() == [np.inf, 110.0, 130.0, 210.0]
+    assert first[3, 1].tolist() == [np.inf, 120.0, 120.0, 210.0]
 
 
 def test_links_of_groups_are_those_of_the_dragonfly() -> None:
@@ -223,3 +244,15 @@ def test_adversarial_traffic_goes_to_the_next_group() -> None:
     config = parse_config("name: x\ntopology: {kind: hyperx, sizes: [2, 2]}\n")
     with pytest.raises(TrafficError, match=r"adversarial needs a topology of kind dragonfly or .*, not hyperx"):
         prepare_traffic(build(config.topology, config.address), "adversarial", {}, np.random.default_rng(1))
+
+
+def test_lost_links_inside_a_grid_are_refused_and_parallel_ones_replace_them() -> None:
+    whole = grids((2, 2), 1, 1, links=(1, 2))
+    with pytest.raises(RoutingError, match=r"only links between groups may fail, not that of routers 4 and 5, which"):
+        ROUTING["q_adaptive"](without_failed(whole, FailedConfig(links=((4, 5),))), 3, {})
+    port = whole.peer_router[0].tolist().index(2)
+    left = without_failed(whole, FailedConfig(ports=((0, port),)))
+    assert (left.peer_router[0] == 2).sum() == 1
+    assert prove(left, ROUTING["q_adaptive"](left, 3, {}), 3) > 0
+    with pytest.raises(RoutingError, match=r"router.vcs must be at least 3 for routing.algorithm q_adaptive, not 2"):
+        ROUTING["q_adaptive"](whole, 2, {})

@@ -1,17 +1,19 @@
-"""Q-adaptive on groups of leaves and spines against a plain golden, in every cycle and every estimate."""
+"""Q-adaptive on groups of leaves and spines, and on grids, against a plain golden: cycles and estimates."""
+
+from typing import Any
 
 import numpy as np
 import pytest
 
 from hopforge.model.config.lookup import AddressConfig
 from hopforge.model.config.router import RouterConfig
-from hopforge.model.config.topology import DragonflyPlusConfig
+from hopforge.model.config.topology import CascadeConfig, DragonflyPlusConfig
 from hopforge.model.network.core.records import DONE
 from hopforge.model.routing import ROUTING
 from hopforge.model.topology import Topology, build
 from hopforge.model.topology.link_times import port_values
 from hopforge.sim.queued.build import IntervalSource, QueueParameters
-from hopforge.sim.queued.golden_groups import GoldenGroups
+from hopforge.sim.queued.golden_groups import GoldenCascade, GoldenGroups
 
 from .test_queued import kernel
 
@@ -66,3 +68,15 @@ def compare(topology: Topology, golden_class: type[GoldenGroups], vcs: int, dept
 )
 def test_every_cycle_as_the_golden(shape: tuple[int, ...], vcs: int, depth: int, interval: float) -> None:
     compare(leaves_and_spines(*shape), GoldenGroups, vcs, depth, interval)
+
+
+@pytest.mark.parametrize(
+    ("shape", "vcs", "depth", "interval"),
+    [
+        ({"sizes": (2, 2), "h": 1, "hosts_per_router": 2}, 3, 2, 1.0),
+        ({"sizes": (3, 2), "links": (1, 2), "h": 1, "g": 3, "hosts_per_router": 1}, 7, 20, 1.25),  # parallel links
+    ],
+)
+def test_every_cycle_on_cascade_as_the_golden(shape: dict[str, Any], vcs: int, depth: int, interval: float) -> None:
+    topology = build(CascadeConfig(kind="cascade", **shape), AddressConfig())
+    compare(topology, GoldenCascade, vcs, depth, interval)
