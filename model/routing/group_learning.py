@@ -10,6 +10,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from hopforge.model.free_memory import refuse_beyond_memory
 from hopforge.model.kernel.memory import words
 from hopforge.model.kernel.rng import next_float
 from hopforge.model.network.core.candidates import candidate
@@ -253,6 +254,10 @@ def group_learning_plan(topology: Topology, vcs: int, options: dict[str, Any]) -
         )
     head, local, far = time_parameters(topology, options)
     table = group_table(topology, vcs, classes, hashed=rule == "hash")
+    refuse_beyond_memory(
+        3 * 8 * topology.routers * int(table[GROUPS]) * int(table[ROWS]) * (topology.max_ports - int(table[FIRST])),
+        "learned times of routing.algorithm q_adaptive",
+    )
     first = np.repeat(first_estimates(topology, local, far), table[ROWS], axis=1)[:, :, table[FIRST] :]
     on_steps(first, head)
     return RoutingPlan(
