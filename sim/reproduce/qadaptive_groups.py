@@ -37,9 +37,15 @@ METHODS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
 }
 #: pattern → loads: of the latency, of the throughput
 _LOADS = {"UR": (0.8, 1.0), "ADV+1": (0.4, 0.5)}
-_VCS = 6
+#: network → virtual channels of each method, as few as it takes (Dragonfly+: as on Megafly)
+_VCS = {
+    "Dragonfly": {"minimal": 2, "Valiant": 3, "UGAL": 3, "Q-adaptive": 5},
+    "Megafly": {"minimal": 1, "Valiant": 3, "UGAL": 3, "Q-adaptive": 2},
+    "Dragonfly+": {"minimal": 1, "Valiant": 3, "UGAL": 3, "Q-adaptive": 2},
+    "Cascade": {"minimal": 3, "Valiant": 6, "UGAL": 6, "Q-adaptive": 3},
+}
 #: whether --full → whether the method learns → warm-up and measurement in µs
-_TIMES = {False: {False: (60.0, 40.0), True: (500.0, 40.0)}, True: {False: (100.0, 40.0), True: (500.0, 40.0)}}
+_TIMES = {False: {False: (60.0, 40.0), True: (400.0, 40.0)}, True: {False: (100.0, 40.0), True: (500.0, 40.0)}}
 
 
 def _points(options: Options) -> list[Point]:
@@ -62,7 +68,9 @@ def group_config(point: Point) -> Config:
     return Config.model_validate({
         "name": "study",
         "topology": NETWORKS[network][bool(point["large"])],
-        "router": {"model": "input_output_queued", "vcs": _VCS, "buffer_flits": 20, "output_buffer_flits": 20},
+        "router": {
+            "model": "input_output_queued", "vcs": _VCS[network][method], "buffer_flits": 20, "output_buffer_flits": 20,
+        },
         "routing": METHODS[method][network != "Dragonfly"],
         "traffic": {"source": "interval", "include_self": False} | runs.pattern_keys(str(point["pattern"]), 0),
         "simulation": {
@@ -135,11 +143,12 @@ REPRODUCTIONS: Sequence[Reproduction] = (
             *runs.ASSUMPTIONS,
             "the paper has no figure of these networks: it says that Q-adaptive can be applied to them",
             "rules of definitions/learning-on-groups.md; the dragonfly beside them has those of the paper",
-            f"{_VCS} virtual channels of 20 packets for all; Valiant and UGAL go over groups",
-            "Megafly: one link for each pair of groups; Dragonfly+: four (--full: four); Cascade: grids of 3x2 with 2"
+            "each method has as few virtual channels as it takes, as in the paper (Dragonfly+: as on Megafly)",
+            "Valiant and UGAL go over groups",
+            "Megafly: one link for each pair of groups; Dragonfly+: four; Cascade: grids of 3x2 with 2"
             " and 3 parallel links (--full: 4x2 with 3 and 6), as many hosts as global links of a router",
-            "60 µs to warm up, those that learn 500; 40 measured; three seeds",
-            "--full: about 1000 hosts, 100 µs to warm up, one seed",
+            "60 µs to warm up, those that learn 400; 40 measured; three seeds",
+            "--full: about 1000 hosts, 100 µs to warm up, those that learn 500; one seed",
         ),
         _points,
         _run,
