@@ -56,8 +56,8 @@ def _points(options: Options) -> list[Point]:
             for load in loads:
                 for method in METHODS:
                     warmup, measure = _TIMES[options.full][method == "Q-adaptive"]
-                    point = {"network": network, "method": method, "pattern": pattern, "load": load}
-                    times = {"warmup_us": warmup, "measure_us": measure, "large": options.full}
+                    point: Point = {"network": network, "method": method, "pattern": pattern, "load": load}
+                    times: Point = {"warmup_us": warmup, "measure_us": measure, "large": options.full}
                     points += [{**point, **times, "seed": options.seed + k} for k in range(seeds)]
     return points
 
