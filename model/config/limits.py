@@ -17,6 +17,7 @@ from hopforge.model.config.lookup import (
 from hopforge.model.config.router import RouterConfig
 from hopforge.model.config.topology import (
     TABLE_KINDS,
+    CascadeConfig,
     ClosConfig,
     DirectorConfig,
     DragonflyConfig,
@@ -111,6 +112,8 @@ def graph_shape(topology: TopologyConfig) -> tuple[str, int, int, int] | None:
         width = max(topology.hosts_per_router + topology.spines, topology.leaves + topology.h)
         routers = topology.groups * (topology.leaves + topology.spines)
         return "topology.spines", routers, width - topology.hosts_per_router, topology.hosts_per_router
+    if isinstance(topology, CascadeConfig):
+        return "topology.sizes", topology.groups * topology.size, topology.links_per_router, topology.hosts_per_router
     if isinstance(topology, ClosConfig):
         middle, root = topology.leaves + topology.roots_of_middle, topology.pods * topology.middles
         root //= 1 if topology.uplinks == "all" else topology.middles

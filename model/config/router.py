@@ -111,7 +111,7 @@ class RouterConfig(Section):
     link_latency_cycles: Annotated[int, Field(ge=1, le=65535)] = 1
     """Latency of the links between routers (dragonfly: inside a group)."""
     global_latency_cycles: Annotated[int, Field(ge=1, le=65535)] | None = None
-    """Dragonfly, Dragonfly+: latency of the links between groups (default: as inside)."""
+    """Dragonfly, Dragonfly+, Cascade: latency of the links between groups (default: as inside)."""
     host_latency_cycles: Annotated[int, Field(ge=1, le=65535)] = 1
     """Latency of the links between hosts and routers."""
     cycles_per_flit: Annotated[int, Field(ge=1, le=1024)] = 1
@@ -232,10 +232,11 @@ class RoutingConfig(Section):
     algorithm: Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$")] = "dor"
     """dor, star_channel, por (torus), ofr, dqn (mesh, torus), with `router.model: packet` abr, too; d_mod_k, nca, anca
     (fat_tree); dragonfly_min, valiant_group, valiant_node, ugal_group, ugal_node, par, q_routing, q_adaptive
-    (dragonfly); dimwar, omniwar, dal (hyperx); valiant_compact, ugal_compact (polarfly); minimal, valiant, ugal,
-    ugal_global, shortest, up_down, shortest_escape, tables (any network); booksim_dor, booksim_xy_yx,
-    booksim_adaptive_xy_yx, booksim_romm, booksim_valiant, booksim_ugal, booksim_ugal_xy_yx, booksim_nca, booksim_min,
-    booksim_val, booksim_ugal_four, both also with _by_hop (docs/definitions/booksim-routing.md); or `file`."""
+    (dragonfly; q_adaptive also dragonfly_plus and cascade); dimwar, omniwar, dal (hyperx); valiant_compact,
+    ugal_compact (polarfly); minimal, valiant, ugal, ugal_global, shortest, up_down, shortest_escape, tables (any
+    network); booksim_dor, booksim_xy_yx, booksim_adaptive_xy_yx, booksim_romm, booksim_valiant, booksim_ugal,
+    booksim_ugal_xy_yx, booksim_nca, booksim_min, booksim_val, booksim_ugal_four, both also with _by_hop
+    (docs/definitions/booksim-routing.md); or `file`."""
     file: ConfigPath | None = None
     """For `algorithm: file`: Python file with a function `prepare`; relative to this configuration file."""
     prepare_limit_s: Annotated[float, Field(gt=0)] = 600.0
@@ -268,7 +269,7 @@ class RoutingConfig(Section):
     """ugal, ugal_global: intermediate routers that are drawn for each packet."""
     over: Literal["routers", "neighbours", "groups"] = "routers"
     """valiant, ugal, ugal_global: detours go over any router, over a neighbour of the source, or (dragonfly,
-    dragonfly_plus, slim_fly) into a group."""
+    dragonfly_plus, cascade, slim_fly) into a group."""
     rule: Literal["product", "double", "three_halves"] = "product"
     """ugal: compares links times queue of both ways; or the queue of the minimal one with 2 or 1.5 times the other."""
     decision: Literal["router", "host"] = "router"

@@ -188,6 +188,59 @@ class DragonflyPlusConfig(Section):
             )
 
 
+class CascadeConfig(Section):
+    """Cascade (Cray XC): a dragonfly whose groups are grids with fully connected lines."""
+
+    kind: Literal["cascade"]
+    """Groups in two dimensions, all groups linked."""
+    hosts_per_router: Annotated[int, Field(ge=1, le=256)]
+    """Hosts of a router."""
+    sizes: tuple[Annotated[int, Field(ge=1, le=256)], Annotated[int, Field(ge=1, le=256)]]
+    """Routers along both dimensions of a group: in a row, and in a column. A Cray XC has [16, 6]."""
+    links: tuple[Annotated[int, Field(ge=1, le=64)], Annotated[int, Field(ge=1, le=64)]] = (1, 1)
+    """Parallel links of two routers of a row, and of a column. A Cray XC has [1, 3]."""
+    h: Annotated[int, Field(ge=1, le=256)]
+    """Most global links of a router. A Cray XC has 10."""
+    g: Annotated[int, Field(ge=1)] | None = None
+    """Groups; routers of a group · h + 1 unless given, and at most that. Each pair has as many links as all can."""
+    arrangement: Literal["absolute", "relative", "palmtree"] = "absolute"
+    """Which router of a group has the link to which group."""
+
+    @property
+    def size(self) -> int:
+        """Routers of a group."""
+        return self.sizes[0] * self.sizes[1]
+
+    @property
+    def groups(self) -> int:
+        """Number of groups, size·h + 1 unless given."""
+        return self.size * self.h + 1 if self.g is None else self.g
+
+    @property
+    def hosts(self) -> int:
+        """Number of hosts."""
+        return self.groups * self.size * self.hosts_per_router
+
+    @property
+    def links_per_group_pair(self) -> int:
+        """Global links of each pair of groups."""
+        return self.size * self.h // (self.groups - 1) if self.groups > 1 else 0
+
+    @property
+    def links_per_router(self) -> int:
+        """Links of the first router of a group, which has the most."""
+        inside = sum((size - 1) * links for size, links in zip(self.sizes, self.links, strict=True))
+        return inside + min(self.h, self.links_per_group_pair * (self.groups - 1))
+
+    def problems(self) -> Iterator[Problem]:
+        """Check that every pair of groups can be linked, and that there are links at all."""
+        most = self.size * self.h + 1
+        if self.groups > most:
+            yield Problem("g", f"must be at most routers of a group·h + 1 = {most}, not {self.groups}")
+        elif self.groups * self.size == 1:
+            yield Problem("g", "must be at least 2 for groups of one router, not 1")
+
+
 class ClosConfig(Section):
     """Folded Clos: a tree of two or three levels whose links up may be fewer than those down."""
 
@@ -419,6 +472,7 @@ TopologyConfig = Annotated[
     | SlimFlyConfig
     | PolarFlyConfig
     | DragonflyPlusConfig
+    | CascadeConfig
     | ClosConfig
     | DirectorConfig
     | TiersConfig
@@ -430,6 +484,6 @@ TopologyConfig = Annotated[
 
 #: kinds whose switches find their way by tables: the whole address is the key
 TABLE_KINDS = (
-    "fully_connected", "hyperx", "slim_fly", "polarfly", "dragonfly_plus", "clos", "director", "tiers",
-    "random_regular", "layout_random", "edge_list",
+    "fully_connected", "hyperx", "slim_fly", "polarfly", "dragonfly_plus", "cascade", "clos", "director",
+    "tiers", "random_regular", "layout_random", "edge_list",
 )  # fmt: skip

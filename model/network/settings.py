@@ -20,6 +20,7 @@ from hopforge.model.network.parts.reply_arrays import Replies
 from hopforge.model.network.parts.spray_arrays import Spraying
 from hopforge.model.network.parts.trail_tables import Acknowledges
 from hopforge.model.topology import Topology
+from hopforge.model.topology.groups import GROUPED_KINDS
 from hopforge.model.topology.link_times import input_queued_cycles, port_values
 from hopforge.model.topology.tiers import cycles_per_flit, has_speeds, link_ns
 
@@ -219,7 +220,7 @@ def router_parameters(config: Config, topology: Topology) -> RouterParameters:
     between = cycles.get("link_latency_cycles", router.link_latency_cycles)
     far = cycles.get("global_latency_cycles", router.global_latency_cycles)
     latency: Any = between
-    if topology.kind == "dragonfly" and far is not None:
+    if topology.kind in GROUPED_KINDS and far is not None:
         latency = port_values(topology, between, far, between)
     if topology.link_cycles is not None:
         latency = np.where(topology.link_cycles > 0, topology.link_cycles, between)

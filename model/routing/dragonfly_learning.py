@@ -13,14 +13,13 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from hopforge.model.config.router import RouterConfig
 from hopforge.model.kernel.memory import words
 from hopforge.model.kernel.rng import next_float
 from hopforge.model.network.core.candidates import candidate, candidate_port
 from hopforge.model.network.core.draws import draw_below
 from hopforge.model.network.core.records import Net
 from hopforge.model.network.parts.feedback import Feedback, learner, reporter
-from hopforge.model.numbers.q_rule import RATE_BITS, in_steps, keeps_minimal, learned, rate_words, step_and_largest
+from hopforge.model.numbers.q_rule import keeps_minimal
 from hopforge.model.routing.dragonfly_ways import (
     FREE0,
     FREE1,
@@ -39,13 +38,22 @@ from hopforge.model.routing.dragonfly_ways import (
     router_of,
     ways_table,
 )
-from hopforge.model.routing.plan import RoutingPlan, register, relation
+from hopforge.model.routing.group_learning import GROUP_CLASSES, group_learning_plan
+from hopforge.model.routing.learned_times import (
+    ALPHA,
+    BETA,
+    CYCLE,
+    EPSILON,
+    ESTIMATES,
+    THRESHOLD_1,
+    THRESHOLD_2,
+    learn,
+    on_steps,
+    time_parameters,
+)
+from hopforge.model.routing.plan import RoutingPlan, need_kind, register, relation
 from hopforge.model.topology import Topology
-from hopforge.model.topology.link_times import dragonfly_times, linked_ports
-
-#: places in ``memory``: learning rates, share of random decisions, thresholds, ns (or cycles) of a cycle; step of the
-#: estimates (0: none) and the largest one, whether they are rounded at random; estimates
-ALPHA, BETA, EPSILON, THRESHOLD_1, THRESHOLD_2, CYCLE, STEP, LARGEST, RANDOM, ESTIMATES = range(10)
+from hopforge.model.topology.link_times import linked_ports
 
 
 @njit
@@ -89,22 +97,6 @@ def explore(net: Net, table: Any, memory: Any, router: int, start: int, port: in
         if memory[start + chosen] < np.inf:
             return table[P] + chosen
     return port
-
-
-@njit
-def learn(net: Net, memory: Any, router: int, place: int, target: float, slower: float) -> None:
-    """Move an estimate towards `target`, by `slower` of the difference where that is longer (without a link: not)."""
-    if memory[place] == np.inf:  # the link has failed with the note under way
-        return
-    step, largest = memory[STEP], memory[LARGEST]
-    if step == 0.0:
-        memory[place] = learned(memory[place], target, memory[ALPHA], slower)
-        return
-    shift = 0.5
-    if memory[RANDOM] != 0.0:
-        shift = np.floor(next_float(words(net.router_rng), router) * (1 << RATE_BITS)) / (1 << RATE_BITS)
-    new = learned(memory[place], in_steps(target, step, largest, 0.5), memory[ALPHA], slower)
-    memory[place] = in_steps(new, step, largest, shift)
 
 
 def _q_adaptive(router: int, in_port: int, in_vc: int, packet: Any, net: Any, table: Any, memory: Any, out: Any) -> int:
@@ -226,20 +218,6 @@ def _learn_q_routing(router: int, out_port: int, out_vc: int, note: Any, net: An
     return 0
 
 
-def _parameters(topology: Topology, options: dict[str, Any]) -> tuple[NDArray[np.float64], float, float]:
-    """Head of ``memory``, and the times of a local and of a global link as estimates begin with."""
-    local, far, cycle = dragonfly_times(topology, options.get("router") or RouterConfig())
-    keys = {"alpha": 0.2, "beta": 0.04, "epsilon": 0.001, "q_thld1": 0.2, "q_thld2": 0.35}
-    head = np.array([*(float(options.get(key, value)) for key, value in keys.items()), cycle, 0.0, 0.0, 0.0])
-    bits = options.get("estimate_bits")
-    if bits is not None:
-        step, largest = step_and_largest(bits, options.get("estimate_fraction_bits"))
-        for place in (ALPHA, BETA, THRESHOLD_1, THRESHOLD_2):
-            head[place] = rate_words(head[place]) / (1 << RATE_BITS)
-        head[STEP:ESTIMATES] = [step, largest, options.get("estimate_rounding") == "random"]
-    return head, local, far
-
-
 def first_estimates(topology: Topology, local: float, far: float) -> NDArray[np.float64]:
     """Estimates of Q-adaptive without load, float64[router, group · p + host, port − p].
 
@@ -289,11 +267,9 @@ def _plan(
     estimates: Callable[[Topology, float, float], NDArray[np.float64]],
     functions: tuple[Callable[..., int], ...],
 ) -> RoutingPlan:
-    head, local, far = _parameters(topology, options)
+    head, local, far = time_parameters(topology, options)
     first = estimates(topology, local, far)
-    if head[STEP] > 0.0:
-        linked = np.isfinite(first)
-        first[linked] = [in_steps(time, head[STEP], head[LARGEST], 0.5) for time in first[linked].tolist()]
+    on_steps(first, head)
     table = ways_table(topology, vcs_needed, options.get("links", "own_first"))
     table[FREE0], table[FREE1] = first.shape[1], linked_ports(topology)
     route, every, report, learn = functions
@@ -306,7 +282,10 @@ def _plan(
 
 @register("q_adaptive")
 def prepare_q_adaptive(topology: Topology, vcs: int, options: dict[str, Any]) -> RoutingPlan:
-    """Q-adaptive: a table of two levels, at most five hops, five virtual channels."""
+    """Q-adaptive: a table of two levels; on a dragonfly at most five hops, five virtual channels."""
+    if topology.kind in GROUP_CLASSES:
+        return group_learning_plan(topology, vcs, options)
+    need_kind(topology, "q_adaptive", "dragonfly", *GROUP_CLASSES)
     need_dragonfly(topology, "q_adaptive", vcs, 5)
     return _plan(
         topology, 5, options, first_estimates, (_q_adaptive, _every_q_adaptive, _report_q_adaptive, _learn_q_adaptive)

@@ -15,6 +15,7 @@ from hopforge.model.irregular.tables import next_ports
 from hopforge.model.routing.graph import shortest_ports
 from hopforge.model.routing.plan import RoutingError
 from hopforge.model.topology import Topology
+from hopforge.model.topology.groups import GROUPED_KINDS, router_groups
 from hopforge.model.topology.limits import ONE_WORD_PORTS
 from hopforge.model.topology.routing_table import distances
 
@@ -99,15 +100,11 @@ def groups_of(topology: Topology, name: str) -> NDArray[np.int64]:
     RoutingError
         A network without groups.
     """
-    params, number = topology.params, np.arange(topology.routers, dtype=np.int64)
-    if topology.kind == "dragonfly":
-        return number // int(params["a"])
-    if topology.kind == "dragonfly_plus":
-        return number // (int(params["leaves"]) + int(params["spines"]))
-    if topology.kind == "slim_fly":
-        return number // int(params["q"]) % int(params["q"])
+    groups = router_groups(topology)
+    if groups is not None:
+        return groups
     raise RoutingError(
-        f"routing.over: groups needs a topology of kind dragonfly, dragonfly_plus or slim_fly for routing.algorithm "
+        f"routing.over: groups needs a topology of kind {', '.join(GROUPED_KINDS)} or slim_fly for routing.algorithm "
         f"{name}, not {topology.kind}"
     )
 

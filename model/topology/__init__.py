@@ -11,6 +11,7 @@ from hopforge.model.config.lookup import AddressConfig
 from hopforge.model.config.topology import TopologyConfig
 from hopforge.model.shared import once
 from hopforge.model.topology.base import Channels, Topology, TopologyError
+from hopforge.model.topology.cascade import build_cascade
 from hopforge.model.topology.clos import build_clos
 from hopforge.model.topology.complete import build_fully_connected, build_hyperx
 from hopforge.model.topology.director import build_director
@@ -39,6 +40,7 @@ TOPOLOGIES: dict[str, Callable[..., Topology]] = {
     "slim_fly": build_slim_fly,
     "polarfly": build_polarfly,
     "dragonfly_plus": build_dragonfly_plus,
+    "cascade": build_cascade,
     "clos": build_clos,
     "director": build_director,
     "tiers": build_tiers,

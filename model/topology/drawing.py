@@ -45,10 +45,10 @@ def draw_places(topology: Topology) -> Drawing:
     """Return where routers stand in a picture of the network.
 
     Meshes, tori, HyperX: the first two dimensions as x and y, the third one on a diagonal within each cell, more as
-    blocks beside each other. Rings of tori are folded (0, 2, 4, … 5, 3, 1), so that no link spans a row. Trees: levels
-    as rows, roots on top. Dragonflies, Slim Flies: groups as rings on a ring. Other graphs: the places of their file;
-    without them a ring if all are connected, springs (networkx) up to `MOST_SPRINGS` routers, above the two slowest
-    eigenvectors of the graph.
+    blocks beside each other. Rings of tori are folded (0, 2, 4, … 5, 3, 1), so that no link spans a row. Trees:
+    levels as rows, roots on top. Dragonflies, Slim Flies: groups as rings on a ring; Cascade: as grids. Other
+    graphs: the places of their file; without them a ring if all are connected, springs (networkx) up to
+    `MOST_SPRINGS` routers, above the two slowest eigenvectors of the graph.
     """
     kind, params = topology.kind, topology.params
     none = np.zeros(topology.routers, np.int32)
@@ -65,6 +65,8 @@ def draw_places(topology: Topology) -> Drawing:
     if kind == "dragonfly_plus":
         size = params["leaves"] + params["spines"]
         return _rings(number // size, number % size, params["g"], size)
+    if kind == "cascade":
+        return _grids(number, params["sizes"], params["g"])
     if kind in ("clos", "director"):
         level, place = clos_levels(topology)
         return Drawing(np.stack([place, level], axis=1).astype(np.float64), none, 0.0, "levels as rows")
@@ -122,6 +124,17 @@ def _rings(group: NDArray[np.int64], member: NDArray[np.int64], groups: int, mem
     angle = math.pi / 2 - 2 * math.pi * (group / groups + member / members)  # member 0 stands outside
     places = _circle(group, groups, large) + small * np.stack([np.cos(angle), np.sin(angle)], axis=1)
     return Drawing(places, group.astype(np.int32), 0.05, "groups as rings; links between groups cross the middle")
+
+
+def _grids(number: NDArray[np.int64], sizes: tuple[int, int], groups: int) -> Drawing:
+    """Put groups as small grids on a large ring."""
+    width, height = sizes
+    group, x, y = number // (width * height), number % width, number // width % height
+    half = math.hypot(width - 1, height - 1) / 2
+    large = 0.0 if groups == 1 else (half + 0.9) / math.sin(math.pi / groups)
+    places = _circle(group, groups, large) + np.stack([x - (width - 1) / 2, y - (height - 1) / 2], axis=1)
+    words = "groups as grids, rows to the right; links between groups cross the middle"
+    return Drawing(places, group.astype(np.int32), 0.1, words)
 
 
 def _graph(topology: Topology, none: NDArray[np.int32]) -> tuple[Places, NDArray[np.int32], float, str]:

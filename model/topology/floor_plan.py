@@ -12,10 +12,11 @@ from hopforge.model.topology.base import Topology
 def positions(topology: Topology) -> NDArray[np.float64]:
     """Place of every router on the floor plan: float64[router, 2], x and y in places.
 
-    Meshes and HyperX: dimensions 0, 2, 4, … run along x, the others along y, each block of a lower dimension beside the
-    next. Tori: the same, every ring folded (0, 2, 4, … there, … 5, 3, 1 back), so that no cable spans a row. Fat tree:
-    levels as rows. Dragonfly, Slim Fly: groups as blocks in a near-square arrangement; a group of a Slim Fly is the
-    routers (0, x, ·) and (1, x, ·). Others: rows of a near-square, by number, unless the kind or the file says it.
+    Meshes and HyperX: dimensions 0, 2, 4, … run along x, the others along y, each block of a lower dimension beside
+    the next. Tori: the same, every ring folded (0, 2, 4, … there, … 5, 3, 1 back), so that no cable spans a row.
+    Fat tree: levels as rows. Dragonfly, Dragonfly+, Cascade, Slim Fly: groups as blocks in a near-square
+    arrangement; a group of a Slim Fly is the routers (0, x, ·) and (1, x, ·). Others: rows of a near-square, by
+    number, unless the kind or the file says it.
     """
     if topology.position is not None:
         return topology.position
@@ -34,6 +35,12 @@ def positions(topology: Topology) -> NDArray[np.float64]:
     if topology.kind == "dragonfly_plus":
         size = params["leaves"] + params["spines"]
         return _blocks(number // size, number % size, params["g"], size)
+    if topology.kind == "cascade":
+        width, height = params["sizes"]
+        group, across = number // (width * height), math.isqrt(params["g"] - 1) + 1
+        x, y = number % width, number // width % height
+        places = [group % across * (width + 1) + x, group // across * (height + 1) + y]
+        return np.stack(places, axis=1).astype(np.float64)
     if topology.kind in ("clos", "director"):
         level, place = clos_levels(topology)
         return np.stack([place, level], axis=1).astype(np.float64)

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from hopforge.model.config.router import RouterConfig
 from hopforge.model.errors import UserError
 from hopforge.model.topology import Topology
+from hopforge.model.topology.groups import GROUPED_KINDS, ports_between_groups
 
 #: most cycles of a packet on a link when the length of a cycle is found
 MAX_PACKET_CYCLES = 10_000
@@ -63,13 +64,6 @@ def common_cycle_ns(times: list[float]) -> float:
     return float(found)
 
 
-def links_between_groups(topology: Topology) -> NDArray[np.bool_]:
-    """Whether the link of a port of a Dragonfly+ leads to another group: bool[router, port]."""
-    group = np.arange(topology.routers) // (int(topology.params["leaves"]) + int(topology.params["spines"]))
-    peer = topology.peer_router
-    return (peer >= 0) & (group[np.maximum(peer, 0)] != group[:, None])
-
-
 def port_values(topology: Topology, between: Any, far: Any, host: Any) -> NDArray[Any]:
     """One value for each output port: links between routers, those between groups, links to hosts."""
     if topology.aggregation is not None:
@@ -77,8 +71,8 @@ def port_values(topology: Topology, between: Any, far: Any, host: Any) -> NDArra
     values = np.full((topology.routers, topology.max_ports), between)
     if topology.kind == "dragonfly":
         values[:, int(topology.params["p"]) + int(topology.params["a"]) - 1 :] = far
-    elif topology.kind == "dragonfly_plus":
-        values[links_between_groups(topology)] = far
+    elif topology.kind in GROUPED_KINDS:
+        values[ports_between_groups(topology)] = far
     values[topology.host_at >= 0] = host
     return values
 

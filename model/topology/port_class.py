@@ -3,7 +3,7 @@
 import numpy as np
 
 from hopforge.model.topology.base import Topology
-from hopforge.model.topology.link_times import links_between_groups
+from hopforge.model.topology.groups import GROUPED_KINDS, ports_between_groups
 
 
 def port_classes(topology: Topology) -> list[list[str]]:
@@ -26,8 +26,8 @@ def port_classes(topology: Topology) -> list[list[str]]:
     if topology.kind == "dragonfly":
         p, a, h = params["p"], params["a"], params["h"]
         return [["host"] * p + ["local"] * (a - 1) + ["global"] * h] * topology.routers
-    if topology.kind == "dragonfly_plus":
-        far = links_between_groups(topology)
+    if topology.kind in GROUPED_KINDS:
+        far = ports_between_groups(topology)
         names = np.where(topology.host_at >= 0, "host", np.where(far, "global", "local"))
         return [[str(name) for name in row] for row in names]
     return [["host" if host >= 0 else "link" for host in row] for row in topology.host_at.tolist()]

@@ -20,6 +20,7 @@ from hopforge.model.kernel.rng import next_below, next_float
 from hopforge.model.network.core.records import PATTERN_SIGNATURE, Net
 from hopforge.model.network.core.user_code import is_ours, jit_when_used
 from hopforge.model.topology import Topology
+from hopforge.model.topology.groups import GROUPED_KINDS, router_groups
 
 
 class TrafficError(UserError, ValueError):
@@ -267,15 +268,16 @@ def prepare_local(topology: Topology, options: dict[str, Any], generator: np.ran
 
 @register("adversarial")
 def prepare_adversarial(topology: Topology, options: dict[str, Any], generator: np.random.Generator) -> TrafficPlan:
-    """ADV+i on a dragonfly: a random host of group G + ``shift``."""
-    if topology.kind != "dragonfly":
-        raise TrafficError(f"traffic.pattern adversarial needs a topology of kind dragonfly, not {topology.kind}")
-    p, a, g = (int(topology.params[name]) for name in ("p", "a", "g"))
-    group = np.arange(topology.hosts) // (p * a)
-    goal = (group + int(options.get("shift", 1))) % g
-    return TrafficPlan(
-        destination_rule(_one_of_list), _lists([np.arange(x * p * a, (x + 1) * p * a) for x in goal.tolist()])
-    )
+    """ADV+i on a network of groups: a random host of group G + ``shift``."""
+    if topology.kind not in GROUPED_KINDS:
+        kinds = " or ".join(GROUPED_KINDS)
+        raise TrafficError(f"traffic.pattern adversarial needs a topology of kind {kinds}, not {topology.kind}")
+    groups = router_groups(topology)
+    assert groups is not None, "all of these kinds have groups"
+    group = groups[topology.host_router]
+    goal = (group + int(options.get("shift", 1))) % (int(groups[-1]) + 1)
+    inside = [np.flatnonzero(group == x) for x in range(int(groups[-1]) + 1)]
+    return TrafficPlan(destination_rule(_one_of_list), _lists([inside[x] for x in goal.tolist()]))
 
 
 @register("stencil")

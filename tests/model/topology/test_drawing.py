@@ -24,6 +24,7 @@ NETWORKS = [
     "{kind: dragonfly, p: 1, a: 1, h: 1}", "{kind: slim_fly, q: 5, hosts_per_router: 1}",
     "{kind: clos, hosts_per_router: 1, pods: 2, leaves: 2, middles: 2, roots: 2}",
     "{kind: dragonfly_plus, hosts_per_router: 1, leaves: 2, spines: 2, h: 1}", "{kind: polarfly, q: 3}",
+    "{kind: cascade, hosts_per_router: 1, sizes: [3, 2], h: 1}",
     "{kind: hyperx, sizes: [4, 3], hosts_per_router: 1}", "{kind: fully_connected, routers: 7, hosts_per_router: 1}",
     "{kind: random_regular, routers: 12, degree: 3, hosts_per_router: 1}",
     f"{{kind: random_regular, routers: {2 * (MOST_SPRINGS // 2) + 2}, degree: 3, hosts_per_router: 1}}",

@@ -38,6 +38,7 @@ EVERY = [
     "{kind: slim_fly, q: 7}",
     "{kind: polarfly, q: 4}",
     "{kind: dragonfly_plus, hosts_per_router: 1, leaves: 3, spines: 2, h: 2}",
+    "{kind: cascade, hosts_per_router: 1, sizes: [3, 2], links: [1, 2], h: 1}",
     "{kind: clos, hosts_per_router: 2, pods: 3, leaves: 2, middles: 2, roots: 4}",
     "{kind: random_regular, routers: 12, degree: 3}",
     "{kind: layout_random, n: 4, degree: 4, length: 2}",

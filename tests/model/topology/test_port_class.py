@@ -13,6 +13,7 @@ from hopforge.model.topology.port_class import port_classes
         "{kind: mesh, radices: [3, 2], hosts_per_router: 2}",
         "{kind: fat_tree, k: 2, n: 2}",
         "{kind: dragonfly, p: 2, a: 4, h: 2}",
+        "{kind: cascade, hosts_per_router: 2, sizes: [2, 2], links: [1, 2], h: 1}",
     ],
 )
 def test_port_classes_cover_every_port(section):

@@ -15,6 +15,7 @@ from hopforge.model.routing import RoutingError
 from hopforge.model.topology import build
 from hopforge.sim.reproduce import REPRODUCTIONS, Options
 from hopforge.sim.reproduce.qadaptive_beyond import draw_failures
+from hopforge.sim.reproduce.qadaptive_groups import group_config
 from hopforge.sim.reproduce.qadaptive_outage import settled_us
 
 NAMES = [name for name in REPRODUCTIONS if name.startswith("qadaptive.")]
@@ -23,7 +24,7 @@ NAMES = [name for name in REPRODUCTIONS if name.startswith("qadaptive.")]
 def test_full_measures_every_value_of_the_paper() -> None:
     figures = [f"qadaptive.fig{k}" for k in (5, 6, 7)]
     beyond = ["qadaptive.failures", "qadaptive.bursts", "qadaptive.outage"]
-    loads = ["qadaptive.fig8", "qadaptive.fig9", "qadaptive.patterns", "qadaptive.maxq"]
+    loads = ["qadaptive.fig8", "qadaptive.fig9", "qadaptive.patterns", "qadaptive.maxq", "qadaptive.groups"]
     assert [*figures, "qadaptive.bounds", "qadaptive.cost", *loads, *beyond] == NAMES
     full = REPRODUCTIONS["qadaptive.fig5"].points(Options(full=True, seed=7))
     assert {point["hosts"] for point in full} == {1056}
@@ -246,3 +247,35 @@ def test_drawn_failures_leave_every_two_groups_a_way() -> None:
     with pytest.raises((RoutingError, ValueError)):
         draw_failures(topology, 1.0, 1)
     assert draw_failures(topology, 0.0, 1) == []
+
+
+def test_groups_of_other_shapes_are_compared_and_drawn() -> None:
+    reproduction, options = REPRODUCTIONS["qadaptive.groups"], Options()
+    points = reproduction.points(options)
+    assert len(points) == len({tuple(point.items()) for point in points}) == 4 * 4 * 4 * 3
+    hosts = {}
+    for network in ("Dragonfly", "Megafly", "Dragonfly+", "Cascade"):
+        for full in (False, True):
+            config = group_config({**points[0], "network": network, "large": full})
+            hosts[network, full] = build(config.topology, config.address).hosts
+    assert all(72 <= hosts[network, full] <= 200 or full for network, full in hosts)
+    assert [hosts[network, True] for network, full in hosts if full] == [1056, 1056, 1088, 1056]
+    rows = []
+    for point in points:
+        wanted = (point["method"], point["seed"], point["pattern"], point["load"]) == ("Q-adaptive", 1, "UR", 0.8)
+        if wanted and point["network"] in ("Megafly", "Cascade"):
+            rows += reproduction.measure({**point, "warmup_us": 5.0, "measure_us": 8.0}, options)
+    assert len(rows) == 2
+    assert all(2.0 < row["hops"] < 4.0 and row["accepted"] == pytest.approx(0.8, abs=0.08) for row in rows)
+    every = [
+        {**rows[0], **{key: point[key] for key in ("network", "method", "pattern", "load", "seed")}} for point in points
+    ]
+    data = pd.DataFrame(every)
+    data.loc[data["network"] == "Cascade", "accepted"] = 0.25
+    compared = {one.quantity: one for one in reproduction.compare(data, options)}
+    assert len(compared) == 2 * 4 * 4 * 2
+    assert compared["ADV+1, Cascade, UGAL: throughput"].ours == 25
+    assert {one.paper for one in compared.values()} == {None}  # the paper has no figure of them
+    assert "other Dragonfly variants" in compared["UR, Megafly, Q-adaptive: mean latency"].claim
+    assert compared["UR, Dragonfly, Q-adaptive: mean latency"].claim == ""
+    reproduction.draw(data, options)
