@@ -75,11 +75,14 @@ class CubeLines(Component):
         )
         lines, width = range(p.entries), p.address_bits
         self.valid = Signal(p.entries)
-        self.values = [Signal(width, name=f"value{line}") for line in lines]
+        self.values = [Signal(width, name=f"value{line}", reset_less=True) for line in lines]
         self.masks: list[Value] = [
-            Const(-1, width) if p.policy == "exact" else Signal(width, name=f"mask{line}") for line in lines
+            Const(-1, width) if p.policy == "exact" else Signal(width, name=f"mask{line}", reset_less=True)
+            for line in lines
         ]
-        self.answers = [Signal(1 + p.output_bits, name=f"answer{line}") for line in lines]  # match, above it the output
+        self.answers = [  # match, above it the output
+            Signal(1 + p.output_bits, name=f"answer{line}", reset_less=True) for line in lines
+        ]
         self.meets = Signal(p.entries)
         self.absorbed = Signal(p.entries)
 

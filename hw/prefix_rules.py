@@ -103,9 +103,9 @@ class PrefixRules(Component):
             }
         )
         self.row_valid = Signal(p.rows)
-        self.values = [Signal(width, name=f"value{row}") for row in range(p.rows)]
-        self.masks = [Signal(width, name=f"mask{row}") for row in range(p.rows)]
-        self.outputs = [Signal(p.output_bits, name=f"output{row}") for row in range(p.rows)]
+        self.values = [Signal(width, name=f"value{row}", reset_less=True) for row in range(p.rows)]
+        self.masks = [Signal(width, name=f"mask{row}", reset_less=True) for row in range(p.rows)]
+        self.outputs = [Signal(p.output_bits, name=f"output{row}", reset_less=True) for row in range(p.rows)]
         self.matches = Signal(p.rows)
         self.longest = Signal(width)
         self.reach = Signal(width)
