@@ -1,4 +1,4 @@
-"""Lint of what a configuration gives: lookup engine, router, network, table of Q-adaptive, collective plane."""
+"""Lint of what a configuration gives: lookup engine, router, network, Q-adaptive, collective plane, rule cache."""
 
 from collections.abc import Callable, Iterator
 
@@ -8,6 +8,7 @@ from hopforge.gen.lookup import lookup_files, top_name
 from hopforge.gen.network import network_files, network_name
 from hopforge.gen.q_table import q_table_files, q_table_name
 from hopforge.gen.router import router_files, router_name
+from hopforge.gen.rule_cache import rule_cache_files, rule_cache_name
 from hopforge.model.config import Config
 from hopforge.model.errors import UserError
 
@@ -22,7 +23,8 @@ def lint_config(config: Config, what: str | None = None, *, router: int = 0) -> 
     config : Config
         Checked configuration.
     what : str, optional
-        ``lookup``, ``router``, ``network``, ``q_table`` or ``collectives``; by default lookup engine and router.
+        ``lookup``, ``router``, ``network``, ``q_table``, ``collectives`` or ``rule_cache``; by default lookup
+        engine and router.
     router : int
         Number of the router.
 
@@ -37,6 +39,7 @@ def lint_config(config: Config, what: str | None = None, *, router: int = 0) -> 
         "network": (network_name(config), lambda: network_files(config)),
         "q_table": (q_table_name(config), lambda: q_table_files(config)),
         "collectives": (collectives_name(config), lambda: collectives_files(config)),
+        "rule_cache": (rule_cache_name(config), lambda: rule_cache_files(config)),
     }
     if what is not None and what not in parts:
         raise UserError(f"--what must be one of {', '.join(parts)}, not {what!r}")

@@ -32,11 +32,19 @@ from hopforge.gen.formal_router import (
     prove_output,
     prove_queue,
 )
+from hopforge.gen.formal_rule_cache import (
+    RULE_EVENTS,
+    RULE_MUTANTS,
+    prove_rule_cache,
+    reaches_rule_event,
+    refute_rule_cache,
+)
 from hopforge.gen.formal_second_level import SECOND_MUTANTS, prove_second_level
 from hopforge.gen.formal_shared_lookup import SHARING_MUTANTS, prove_sharing
 from hopforge.gen.formal_streams import STREAM_MUTANTS, prove_stream
 from hopforge.model.config import Config
 from hopforge.model.errors import UserError
+from hopforge.model.lookup.rules.rule_cache_params import RULE_CACHE_POLICIES
 from hopforge.model.router.params import LookAhead
 
 __all__ = ["SUBJECTS", "Task", "tasks"]
@@ -212,12 +220,28 @@ def configured_tasks(config: Config) -> list[Task]:
     return [Task("expression", proof.name, partial(_checked, proof))]
 
 
+def _rule_cache(wide: bool) -> Iterator[Task]:
+    subject = "rule_cache"
+    for policy in RULE_CACHE_POLICIES:
+        name = f"a hit is what the TCAM answers at that moment, policy {policy}"
+        yield Task(subject, name, partial(prove_rule_cache, policy, wide=wide))
+    for name, changes in ((", all lines go", {"invalidation": "flush"}), (", a slow TCAM", {"tcam_cycles": 7})):
+        attempt = partial(prove_rule_cache, "mep", wide=wide, **changes)  # type: ignore[arg-type]
+        yield Task(subject, f"a hit is what the TCAM answers at that moment, policy mep{name}", attempt)
+    for event in RULE_EVENTS:
+        yield Task(subject, f"there is a {event}", partial(reaches_rule_event, event))
+    for mutant in RULE_MUTANTS:
+        yield Task(subject, f"a wrong answer if {mutant}", partial(refute_rule_cache, mutant=mutant))
+        yield Task(subject, f"no proof if {mutant}", partial(_fails, partial(prove_rule_cache, mutant=mutant)))
+
+
 SUBJECTS: dict[str, Callable[[bool], Iterator[Task]]] = {
     "reduction": _reduction,
     "expression": _expressions,
     "member": _members,
     "crc": _crc,
     "lookup": _lookup,
+    "rule_cache": _rule_cache,
     "allocators": _allocators,
     "flits": _flits,
     "q_table": _q_table,

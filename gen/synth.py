@@ -17,6 +17,7 @@ import pandas as pd
 
 from hopforge.gen.collectives import collective_blocks
 from hopforge.gen.design import engine_parameters
+from hopforge.gen.rule_cache import rule_cache_blocks
 from hopforge.gen.service_host import acknowledge_blocks
 from hopforge.gen.synth_blocks import Block, lookup_blocks
 from hopforge.gen.synth_cells import Library, gate_cell, read_library, reset_map
@@ -37,9 +38,10 @@ __all__ = ["BLOCK_SETS", "map_with_memories", "synthesize", "synthesize_config"]
 SLOT_BITS = 84 * 8
 """Bits of the smallest Ethernet packet with preamble and gap."""
 
-BLOCK_SETS = ("lookup", "router", "allocators", "q_table", "inference", "acknowledges", "collectives")
+BLOCK_SETS = ("lookup", "router", "allocators", "q_table", "inference", "acknowledges", "collectives", "rule_cache")
 """Names of the sets of blocks: of the lookup engine, of the router, a fixed table of arbiters and allocators, the
-table of Q-adaptive, a fixed table of DQN agents, service host, collective unit and the router beside it."""
+table of Q-adaptive, a fixed table of DQN agents, service host, collective unit and the router beside
+it, rule cache."""
 
 COPY = "_copy"
 """Part of the name of a register that is equal to another one and must stay, to drive a part of its load."""
@@ -343,6 +345,8 @@ def _blocks(config: Config, blocks: str) -> dict[str, Block]:
         return acknowledge_blocks(config)
     if blocks == "collectives":
         return collective_blocks(config)
+    if blocks == "rule_cache":
+        return rule_cache_blocks(config)
     raise UserError(f"unknown set of blocks {blocks!r}; there are {', '.join(BLOCK_SETS)}")
 
 

@@ -21,6 +21,7 @@ from hopforge.model.config.limits import (
 from hopforge.model.config.lookup import AddressConfig, LookupConfig
 from hopforge.model.config.quality import quality_problems
 from hopforge.model.config.router import PacketConfig, RouterConfig, RoutingConfig, TablesConfig
+from hopforge.model.config.rule_cache import RuleCacheConfig
 from hopforge.model.config.simulation import DegradedConfig, FailedConfig, SimulationConfig, failure_problems
 from hopforge.model.config.spraying import path_problems, spraying_problems
 from hopforge.model.config.topology import TopologyConfig
@@ -118,6 +119,8 @@ class Config(Section):
     """A program on the network, timed by `hopforge app`."""
     collective_plane: CollectivePlaneConfig = CollectivePlaneConfig()
     """Units that combine and copy words in the network."""
+    rule_cache: RuleCacheConfig = RuleCacheConfig()
+    """A cache before a TCAM of prefix rules."""
     cosim: CosimConfig = CosimConfig()
     """Co-simulation."""
 

@@ -11,6 +11,7 @@ from hopforge.sim.cosim.lookup_variants import cosim_engines
 from hopforge.sim.cosim.network import cosim_network
 from hopforge.sim.cosim.q_table import cosim_q_table
 from hopforge.sim.cosim.router import cosim_router
+from hopforge.sim.cosim.rule_cache import cosim_rule_cache
 from hopforge.sim.cosim.service_host import cosim_service_host
 from hopforge.sim.drive.replay import Progress
 from hopforge.sim.drive.runner import SimulatorName
@@ -51,6 +52,7 @@ PARTS: dict[str, Part] = {
     "q_table": Part(cosim_q_table, ("cycles",)),
     "service_host": Part(cosim_service_host, ("cycles",)),
     "collectives": Part(cosim_collectives, ("cycles",)),
+    "rule_cache": Part(cosim_rule_cache, ("lookups",)),
 }
 """Name → part."""
 

@@ -36,6 +36,7 @@ class Command(NamedTuple):
 _DESIGN = "hopforge.gen.design"
 _COSIM = "hopforge.sim.cosim.prepared"
 _PLANE = "hopforge.model.router.collective_plane"
+_RULES = "hopforge.model.lookup.rules.rule_cache_params:RuleCacheParams.from_config"
 _RUN = "hopforge.sim.run.prepared"
 COMMANDS: dict[str, Command] = {
     "topology": Command("hopforge.model.topology.configured:configured_network"),
@@ -58,11 +59,13 @@ COMMANDS: dict[str, Command] = {
     "gen tables": Command("hopforge.gen.tables:prepare_tables", asked_by="tables"),
     "gen q-table": Command("hopforge.model.router.q_table:QTableParams.from_config"),
     "gen collectives": Command(f"{_PLANE}:configured_plane", asked_by="collective_plane"),
+    "gen rule-cache": Command(_RULES, asked_by="rule_cache"),
     "cosim lookup": Command(f"{_COSIM}:prepare_engine", hardware=True),
     "cosim router": Command(f"{_DESIGN}:network_design", hardware=True),
     "cosim network": Command(f"{_COSIM}:prepare_network", hardware=True),
     "cosim service_host": Command("hopforge.gen.service_host:service_host_design", hardware=True),
     "cosim collectives": Command(f"{_PLANE}:configured_plane", asked_by="collective_plane"),
+    "cosim rule_cache": Command(_RULES, asked_by="rule_cache"),
     "cosim q_table": Command("hopforge.model.router.q_table:QTableParams.from_config", hardware=True),
     "energy lookup": Command(f"{_COSIM}:prepare_engine", hardware=True),
     "energy router": Command(f"{_DESIGN}:network_design", hardware=True),

@@ -146,6 +146,7 @@ gen_app.command("network")(with_force(generate.gen_network))
 gen_app.command("tables")(with_force(generate.gen_tables))
 gen_app.command("q-table")(with_force(generate.gen_q_table))
 gen_app.command("collectives")(with_force(generate.gen_collectives))
+gen_app.command("rule-cache")(with_force(generate.gen_rule_cache))
 
 fpga_app = typer.Typer(cls=boards.BoardCommands, no_args_is_help=True)
 app.add_typer(fpga_app, name="fpga", rich_help_panel="From gates")

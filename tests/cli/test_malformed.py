@@ -334,7 +334,8 @@ def file_cases(names: list[str], each: int, seed: int) -> Iterator[tuple[str, di
 COMMANDS = (
     "check", "check --quick", "topology", "bounds", "route", "hits", "wavelengths", "net", "series", "sweep", "trace",
     "app", "workload", "gen lookup", "gen router", "gen network", "gen tables", "gen q-table", "lint", "cosim",
-    "gen collectives", "collectives", "mutate", "synth", "demo", "timing --liberty c.lib", "reduction",
+    "gen collectives", "gen rule-cache", "collectives", "mutate", "synth", "demo", "timing --liberty c.lib",
+    "reduction",
 )  # fmt: skip
 OPTIONS = {
     "net": ("--load", "--seed"), "series": ("--load", "--seed"), "sweep": ("--workers",),

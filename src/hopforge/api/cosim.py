@@ -67,11 +67,11 @@ def cosim(
     config : Configuration or str or Path
         What is compared, or its file.
     part : str
-        lookup (the engine), router, network, q_table, service_host or collectives.
+        lookup (the engine), router, network, q_table, service_host, collectives or rule_cache.
     simulator : str, optional
         icarus or verilator; by default the configuration's.
     lookups, faults : int, optional
-        Part lookup: requests; bits of its lines that are inverted, one after another.
+        Parts lookup and rule_cache: requests; part lookup: bits of its lines that are inverted, one after another.
     load : float, optional
         Part network: flits per host and cycle.
     cycles : int, optional

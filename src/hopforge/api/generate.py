@@ -32,6 +32,7 @@ _PARTS = {
     "tables": _Part("hopforge.gen.tables:generate_tables", ()),
     "q-table": _Part("hopforge.gen.q_table:generate_q_table", ("period_ns", "shared_read")),
     "collectives": _Part("hopforge.gen.collectives:generate_collectives", ("period_ns",)),
+    "rule-cache": _Part("hopforge.gen.rule_cache:generate_rule_cache", ("period_ns",)),
 }
 
 
@@ -105,7 +106,8 @@ def generate(
     config : Configuration or str or Path
         What is built, or its file.
     what : str
-        lookup (the engine), router, network, q-table, collectives, or tables (memory images of routing tables).
+        lookup (the engine), router, network, q-table, collectives, rule-cache, or tables (memory images of routing
+        tables).
     router : int, optional
         Number of the router in the network, by default 0; for router only.
     shared_read : bool, optional

@@ -145,6 +145,32 @@ def gen_collectives(
     say_unused(checked, "gen collectives")
 
 
+def gen_rule_cache(
+    config: ConfigPath,
+    *,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Folder of the files (default: build/NAME/gen/rule-cache).")
+    ] = None,
+    period_ns: Annotated[
+        float | None, typer.Option("--period-ns", help="Clock period in the constraints (default 1.5).")
+    ] = None,
+) -> None:
+    """Write a cache before a TCAM of prefix rules: forwarding by longest prefix, rules that change among lookups.
+
+    Section `rule_cache` says policy and sizes (docs/definitions/rule-caches.md).
+
+    Example:
+
+    hopforge gen rule-cache configs/rule_cache.yml
+    """
+    from hopforge.gen.rule_cache import generate_rule_cache
+
+    checked, folder = read(config, "gen rule-cache"), output_folder(output, "gen rule-cache", config)
+    for path in generate_rule_cache(checked, folder, period_ns=period_ns):
+        typer.echo(str(path))
+    say_unused(checked, "gen rule-cache")
+
+
 def gen_tables(
     config: ConfigPath,
     *,
@@ -173,11 +199,12 @@ def lint(
     config: ConfigPath,
     *,
     what: Annotated[
-        str | None, typer.Option("--what", help="lookup, router, network, q_table, collectives (default: first two).")
+        str | None,
+        typer.Option("--what", help="lookup, router, network, q_table, collectives, rule_cache (default: first two)."),
     ] = None,
     router: Annotated[int, typer.Option("--router", min=0, help="Number of the router in the network.")] = 0,
 ) -> None:
-    """Check generated Verilog with Verilator (-Wall) and slang: engine, router, network, table, plane.
+    """Check generated Verilog with Verilator (-Wall) and slang: engine, router, network, table, plane, rule cache.
 
     Exit status 1 on a finding. What is waived is counted and comes with its reason. Without slang (package pyslang)
     only Verilator looks; that is said.
@@ -199,6 +226,7 @@ def lint(
         findings += len(report.findings)
         if report.missing:
             typer.echo(f"hopforge: {name}: not checked with slang, which is missing: {report.missing}", err=True)
-    say_unused(checked, "lint", ("collective_plane",) if what == "collectives" else ())
+    sections = {"collectives": ("collective_plane",), "rule_cache": ("rule_cache",)}
+    say_unused(checked, "lint", sections.get(what or "", ()))
     if findings:
         raise typer.Exit(1)

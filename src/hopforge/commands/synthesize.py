@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 #: what makes the other parts ready
 _GENERATED = {
     "router": "gen router", "network": "gen network", "q_table": "gen q-table", "collectives": "gen collectives",
+    "rule_cache": "gen rule-cache",
 }  # fmt: skip
 
 
@@ -66,7 +67,8 @@ def synth(
         str,
         typer.Option(
             metavar="SET",
-            help="lookup, router, q_table, acknowledges, collectives; allocators or inference (of DQN): fixed tables.",
+            help="lookup, router, q_table, acknowledges, collectives, rule_cache; allocators or inference (of DQN): "
+            "fixed tables.",
         ),
     ] = "lookup",
     recipe: Annotated[list[str] | None, typer.Option(help="Only this recipe of abc (repeat for more).")] = None,

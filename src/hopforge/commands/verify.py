@@ -18,13 +18,17 @@ def cosim(
     part: Annotated[
         str,
         typer.Option(
-            "--part", help="lookup (the engine), router, network (all routers), q_table, service_host or collectives."
+            "--part",
+            help="lookup (the engine), router, network (all routers), q_table, service_host, collectives or "
+            "rule_cache.",
         ),
     ] = "lookup",
     simulator: Annotated[
         str | None, typer.Option(help="icarus (with cocotb) or verilator (fast); default: the configuration's.")
     ] = None,
-    lookups: Annotated[int | None, typer.Option(min=1, help="lookup: requests; default: the configuration's.")] = None,
+    lookups: Annotated[
+        int | None, typer.Option(min=1, help="lookup, rule_cache: requests; default: the configuration's.")
+    ] = None,
     load: Annotated[
         float | None, typer.Option(min=0, max=1, help="network: flits per host and cycle; default: simulation.load.")
     ] = None,
@@ -52,7 +56,8 @@ def cosim(
     credits that are late or held back. Part network: the configured network and traffic against the network simulator,
     every flit in its cycle, and the counters of all ports at the end. Part q_table: the table of Q-adaptive. Part
     service_host: what takes and sends acknowledges at a router. Part collectives: the units that combine and copy words
-    of groups, in the whole network.
+    of groups, in the whole network. Part rule_cache: the cache before a TCAM of prefix rules, lookups among changes of
+    rules.
 
     Example:
 
@@ -148,8 +153,8 @@ def prove(
         str | None,
         typer.Argument(
             metavar="[SUBJECT]",
-            help="reduction, expression, member, crc, lookup, allocators, flits, q_table, streams, protection; "
-            "default: all.",
+            help="reduction, expression, member, crc, lookup, rule_cache, allocators, flits, q_table, streams, "
+            "protection; default: all.",
         ),
     ] = None,
     *,

@@ -391,10 +391,12 @@ def _generated(name: str) -> Callable[[Config], None]:
         from hopforge.gen.network import network_files
         from hopforge.gen.q_table import q_table_files
         from hopforge.gen.router import router_files
+        from hopforge.gen.rule_cache import rule_cache_files
 
         makers: dict[str, Callable[[Config], dict[str, str]]] = {
             "gen lookup": lookup_files, "gen router": router_files, "gen network": network_files,
             "gen q-table": q_table_files, "gen collectives": collectives_files,
+            "gen rule-cache": rule_cache_files,
         }  # fmt: skip
         assert makers[name](config)
 
@@ -418,13 +420,15 @@ def _lint(config: Config) -> None:
 
 
 SAMPLED = {
-    name: _generated(name) for name in ("gen lookup", "gen router", "gen network", "gen q-table", "gen collectives")
+    name: _generated(name)
+    for name in ("gen lookup", "gen router", "gen network", "gen q-table", "gen collectives", "gen rule-cache")
 }
 SAMPLED |= {
     "cosim network": _cosim, "cosim lookup": _cosimulated("lookup", lookups=100),
     "cosim router": _cosimulated("router", cycles=100), "cosim q_table": _cosimulated("q_table", cycles=100),
     "cosim service_host": _cosimulated("service_host", cycles=100), "lint": _lint,
     "cosim collectives": _cosimulated("collectives", cycles=100),
+    "cosim rule_cache": _cosimulated("rule_cache", lookups=100),
 }  # fmt: skip
 """The same of commands that take seconds: a sample of the files runs them."""
 

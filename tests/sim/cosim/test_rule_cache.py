@@ -1,0 +1,64 @@
+"""`hopforge cosim --part rule_cache`, `hopforge gen rule-cache`."""
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from hopforge.cli import app
+
+FILE = """\
+name: small
+topology: {kind: mesh, radices: [2, 2]}
+rule_cache: {entries: 2, rows: 4, address_bits: 5, output_bits: 3, id_bits: 3}
+"""
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    path = tmp_path / "small.yml"
+    path.write_text(FILE)
+    return path
+
+
+@pytest.mark.skipif(shutil.which("iverilog") is None, reason="needs Icarus")
+def test_cosimulation_on_icarus(file: Path) -> None:
+    folder = file.parent / "out"
+    given = ["--part", "rule_cache", "--lookups", "150", "--simulator", "icarus", "-o", str(folder)]
+    result = CliRunner().invoke(app, ["cosim", str(file), *given])
+    assert result.exit_code == 0, result.output
+    report = json.loads((folder / "cosim.json").read_text())
+    assert report["mismatches"] == 0 and report["lookups"].startswith("150, ")
+
+
+def test_an_option_of_another_part(file: Path) -> None:
+    result = CliRunner().invoke(app, ["cosim", str(file), "--part", "rule_cache", "--cycles", "5"])
+    assert result.exit_code != 0
+    assert "--part rule_cache" in str(result.exception)
+
+
+def test_a_package_and_a_section_that_it_does_not_use(file: Path) -> None:
+    file.write_text(f"{FILE}traffic: {{}}\n")
+    result = CliRunner().invoke(app, ["gen", "rule-cache", str(file), "-o", str(file.parent / "gen")])
+    assert result.exit_code == 0, result.output
+    manifest = json.loads((file.parent / "gen" / "small_rule_cache.json").read_text())
+    assert manifest["parameters"]["rows"] == 4 and manifest["derived"] == {"hit_cycles": 2, "miss_cycles": 6}
+    assert "traffic" in result.output
+
+
+@pytest.mark.parametrize(
+    ("keys", "message"),
+    [
+        ("policy: uniform", "rule_cache.policy"),
+        ("entries: 65", "rule_cache.entries"),
+        ("tcam_cycles: 3", "rule_cache.tcam_cycles"),
+        ("lines: 3", "rule_cache.lines"),
+    ],
+)
+def test_bad_keys(file: Path, keys: str, message: str) -> None:
+    file.write_text(f"name: small\ntopology: {{kind: mesh, radices: [2]}}\nrule_cache: {{{keys}}}\n")
+    result = CliRunner().invoke(app, ["gen", "rule-cache", str(file), "-o", str(file.parent / "gen")])
+    assert result.exit_code != 0 and message in str(result.exception)
+    assert not (file.parent / "gen").exists()
