@@ -27,7 +27,7 @@ SUM_END = 1 << 31
 #: the largest value of a unit of the head is made as large as that of the largest, at most by this factor
 _MOST_EQUAL = 2
 #: what a unit of the head reaches for the given observations: the rest is room for others
-_UNIT_END = 15 / 16
+_UNIT_END = 7 / 8
 #: the head's sums are shifted by a bit less
 _LEAST_BITS = 1
 _GIVEN_ROWS, _GIVEN_SEED = 1024, 0x44514E08
@@ -128,10 +128,13 @@ def whole_observations(
 def given_observations(shape: NetworkShape) -> NDArray[np.float64]:
     """Return the observations for which networks are rounded: float[1024, input], the same in each run.
 
-    Queues are mostly short: numbers of flits are the fourth power of a uniform number of 0 … 1, the others uniform.
+    Queues are mostly short: numbers of flits are the fourth power of a uniform number of 0 … 1, the others uniform, and
+    in every second observation 0 or 1, for routers and destinations at the edges.
     """
     given = np.random.Generator(np.random.PCG64(_GIVEN_SEED)).random((_GIVEN_ROWS, shape.inputs))
-    given[:, max(shape.inputs - 2 * shape.actions, 0) :] **= 4
+    flits = max(shape.inputs - 2 * shape.actions, 0)
+    given[:, flits:] **= 4
+    given[::2, :flits] = np.floor(given[::2, :flits] + 0.5)
     return given
 
 
