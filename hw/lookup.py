@@ -150,9 +150,11 @@ class LookupBase(wiring.Component):
         masks, constant = crc_matrix(p.crc, p.address_bits)
         return tuple(masks[: p.index_bits]), constant & (p.sets - 1)
 
-    def _setup(self, m: Module, reduction: ReductionParameters, control: ControlStatus) -> ReductionSetup:
+    def _setup(
+        self, m: Module, reduction: ReductionParameters, control: ControlStatus, *, registers: bool = False
+    ) -> ReductionSetup:
         """Connect what computes the active registers to the shadows."""
-        m.submodules.setup = setup = ReductionSetup(reduction)
+        m.submodules.setup = setup = ReductionSetup(reduction, registers=registers)
         for name in reduction.shadow_layout.members:
             shadow = getattr(setup.shadow, name)
             if name == "radix":

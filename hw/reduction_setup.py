@@ -16,7 +16,9 @@ __all__ = ["ReductionSetup"]
 class ReductionSetup(Component):
     """Next value of the active registers, from what the control registers hold.
 
-    Combinational; the engine registers ``active`` at every edge.
+    Combinational; the engine registers ``active`` at every edge. With ``registers`` there are two registers on the way of
+    the intervals: ``active`` is right three cycles after the last change, where a deep engine loads it. Tools for FPGAs
+    know no path of several periods.
 
     - ``chunk``, ``grid``, ``fat_tree``, ``dragonfly``, ``members``, ``position``: one-hot or flags; a mode that is
       not built sets no flag and ``mode`` 0.
@@ -29,13 +31,15 @@ class ReductionSetup(Component):
     ----------
     parameters : ReductionParameters
         What is built.
+    registers : bool
+        Whether the intervals have registers on their way.
     """
 
     shadow: View
     active: View
 
-    def __init__(self, parameters: ReductionParameters) -> None:
-        self.parameters = parameters
+    def __init__(self, parameters: ReductionParameters, *, registers: bool = False) -> None:
+        self.parameters, self.registers = parameters, registers
         super().__init__({"shadow": In(parameters.shadow_layout), "active": Out(parameters.active_layout)})
 
     def elaborate(self, platform: object) -> Module:
@@ -132,7 +136,8 @@ class ReductionSetup(Component):
             below = Signal(widest + 1, name=f"below_{digit}")
             above = Signal(widest + 1, name=f"above_{digit}")
             bound = Signal(widest, name=f"bound_{digit}")
-            m.d.comb += [
+            domain = m.d.sync if self.registers else m.d.comb
+            domain += [
                 own.eq(
                     and_or(
                         [(chunk[width], shadow.own[digit * width : (digit + 1) * width]) for width in widths], widest
@@ -144,6 +149,8 @@ class ReductionSetup(Component):
                 most.eq(and_or([(chunk[width], Const((1 << width) - 1, widest)) for width in widths], widest)),
                 below.eq(own + ~half),  # own − half − 1 with the borrow inverted in the top bit: set if own > half
                 above.eq(own + half),
+            ]
+            m.d.comb += [
                 self.active.wrap[digit].eq(torus & below[widest]),
                 bound.eq(
                     Mux(below[widest], below[:widest], Mux(above > most, most, above[:widest]))

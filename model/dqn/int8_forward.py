@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hopforge.model.dqn.dense import compiled
-from hopforge.model.dqn.int8_network import HEAD, LAYERS, Int8Network
+from hopforge.model.dqn.int8_network import HEAD, LAYERS, LOCAL_RANGE, Int8Network
 from hopforge.model.dqn.int8_table import TABLE_BITS, TABLE_END, tanh_table
 
 __all__ = ["Int8Agents", "int8_agents", "int8_sums"]
@@ -62,9 +62,13 @@ def int8_sums(int8: Int8Agents, agent: int, widths: Any, observation: Any) -> An
     """Return the sums of the last layer of an agent: int32[action] of the scaled observation[input]."""
     weights, biases = int8.int8_weights[agent], int8.int8_biases[agent]
     h, sums, fraction = int8.int8_work[0], int8.int8_work[1], np.int64(int8.int8_shifts[agent, _LAST])
-    largest, between = (1 << fraction) - 1, fraction - TABLE_BITS
+    largest, middle, between = (2 << fraction) - 1, 1 << fraction, fraction - TABLE_BITS
+    behind = widths[0] - widths[_LAST + 1]  # numbers of flits: here, then behind
     for k in range(widths[0]):
-        h[k] = min(max(int(np.floor(np.float64(observation[k]) * largest + 0.5)), 0), largest)
+        share = np.float64(observation[k])
+        if behind - widths[_LAST + 1] <= k < behind:
+            share /= LOCAL_RANGE
+        h[k] = min(max(int(np.floor(share * largest + 0.5)), 0), largest) - middle
     weight, bias = 0, 0
     for layer in range(_LAST + 1):
         inputs, outputs = widths[layer], widths[layer + 1]
@@ -83,7 +87,7 @@ def int8_sums(int8: Int8Agents, agent: int, widths: Any, observation: Any) -> An
         for j in range(outputs):
             shifted = (np.int64(sums[j]) + half) >> shift
             if layer == HEAD:
-                h[j] = min(max(shifted, 0), largest)
+                h[j] = min(max(shifted, 0), largest) - middle
             else:
                 value = _tanh(int8.int8_tanh, min(abs(shifted), (TABLE_END << between) - 1), between)
                 h[j] = value if shifted >= 0 else -value

@@ -29,6 +29,7 @@ _HOPS = 2.1
 #: numbers of the decisions → keys of `routing.dqn`
 _NUMBERS: dict[str, dict[str, Any]] = {
     "float": {}, "int8": {"inference": "int8"},
+    "int8, activations of 9 bits": {"inference": "int8", "activation_bits": 9},
     "int8, activations of 12 bits": {"inference": "int8", "activation_bits": 12},
 }  # fmt: skip
 

@@ -149,10 +149,52 @@ def test_project_for_vivado(tmp_path):
     assert missing_slang() or not slang_findings(text, "top")
 
 
+#: stands for nextpnr-ecp5: the clock that it reaches is 90 MHz and four more for each seed, the netlist that of yosys
+FAKE_NEXTPNR = """#!{python}
+import json, pathlib, sys
+of = dict(zip(sys.argv, sys.argv[1:]))
+seed = int(of["--seed"])
+fmax = dict(clk=dict(achieved=90 + 4 * seed if seed < 6 else 80, constraint=100))
+report = dict(fmax=fmax, critical_paths=[], utilization=dict(TRELLIS_COMB=dict(used=1, available=2)))
+pathlib.Path(of["--report"]).write_text(json.dumps(report))
+pathlib.Path(of["--textcfg"]).write_text(pathlib.Path("netlists").read_text() + f"seed {seed}")
+"""
+
+
+@pytest.fixture
+def fake_tools(tmp_path, monkeypatch):
+    """Programs that stand for the open tools; yosys writes a line more for each netlist that it makes."""
+    texts = {
+        "YOSYS": "#!/bin/sh\necho netlist >> netlists\n",
+        "NEXTPNR_ECP5": FAKE_NEXTPNR.replace("{python}", sys.executable),
+        "ECPPACK": '#!/bin/sh\ncp "$3" "$5"\n',
+    }
+    for name, text in texts.items():
+        path = tmp_path / name.lower()
+        path.write_text(text)
+        path.chmod(0o755)
+        monkeypatch.setenv(name, str(path))
+
+
+@pytest.mark.skipif(not HAS_BOARDS, reason="no amaranth-boards")
+@pytest.mark.parametrize(("seed", "tries", "tried", "kept"), [
+    (1, 4, [1, 2, 3], 3), (1, 2, [1, 2], 2), (4, 4, [4], 4), (6, 3, [6, 7, 8], 6),
+])  # fmt: skip
+@pytest.mark.usefixtures("fake_tools")
+def test_placements_with_the_next_seeds_until_one_keeps_the_clock(tmp_path, seed, tries, tried, kept):
+    options = BuildOptions(design="engine", seed=seed, tries=tries)
+    report = build_for_board(load_config(UP5K), board_named("ulx3s"), options, output=tmp_path / "out")
+    assert list(report.tried) == tried
+    assert report.passed == (report.tried[kept] >= 100)
+    assert report.placed.fmax_mhz == report.tried[kept] == max(report.tried.values())
+    assert (tmp_path / "out" / report.files[0]).read_text() == f"netlist\nseed {kept}"
+    assert ("placements" in dict(report.rows())) == (len(tried) > 1)
+
+
 @pytest.mark.study
 @pytest.mark.parametrize(("board", "config", "design"), [
     ("icebreaker", "up5k", "engine"), ("ulx3s", "demo", "engine"), ("ecpix5", "demo", "engine"),
-    ("ulx3s", "mesh2x2", "network"),
+    ("ulx3s", "mesh2x2", "network"), ("ecpix5", "mesh3x3", "network"),
 ])  # fmt: skip
 def test_bitstreams_keep_their_clock(board, config, design, tmp_path):
     command = [sys.executable, "-m", "hopforge", "fpga", board, f"configs/boards/{config}.yml", "--design", design]

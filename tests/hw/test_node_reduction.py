@@ -143,12 +143,15 @@ BUILDS = {
 }
 
 
-@pytest.mark.parametrize("build", BUILDS)
-def test_keys_equal_the_definition(build):
+@pytest.mark.parametrize(
+    ("build", "registers"), [*((build, False) for build in BUILDS), ("grid", True), ("two", True), ("torus 48", True)]
+)
+def test_keys_equal_the_definition(build, registers):
+    """With registers on the way of the intervals after two edges."""
     p = BUILDS[build]
     rng = np.random.default_rng(7)
     m = Module()
-    m.submodules.setup = setup = ReductionSetup(p)
+    m.submodules.setup = setup = ReductionSetup(p, registers=registers)
     m.submodules.dut = dut = NodeReduction(p)
     m.d.comb += dut.active.eq(setup.active)
     seen = set()
@@ -171,6 +174,8 @@ def test_keys_equal_the_definition(build):
                     "up_choice": s.up_choice,
                 },
             )
+            if registers:
+                await ctx.tick().repeat(2)
             for _ in range(25):
                 dst = random_destination(rng, p, s)
                 ctx.set(dut.dst, dst)
@@ -181,6 +186,8 @@ def test_keys_equal_the_definition(build):
                 seen.add((s.mode, key >> p.address_bits - 6 & 3 if s.mode != "arbitrary" else 0))
 
     simulator = Simulator(m)
+    if registers:
+        simulator.add_clock(1e-6)
     simulator.add_testbench(bench)
     simulator.run()
     kinds = {"arbitrary": {0}, "mesh": {0, 1, 2}, "torus": {0, 1, 2}, "fat_tree": {1, 2}, "dragonfly": {0, 1, 2}}

@@ -12,7 +12,7 @@ from hopforge.model.dqn.agents import COUNTS, LIMITS, RATES, SUMS, Agents, agent
 from hopforge.model.dqn.archive import ArchiveError, load_agents, refuse_large_state
 from hopforge.model.dqn.dense import part
 from hopforge.model.dqn.int8_forward import Int8Agents, int8_agents
-from hopforge.model.dqn.int8_network import quantised
+from hopforge.model.dqn.int8_network import given_observations, quantised
 from hopforge.model.dqn.int8_table import LEAST_ACTIVATION_BITS, TABLE_END
 from hopforge.model.dqn.rules import Rules
 from hopforge.model.dqn.settings import AgentSettings
@@ -146,8 +146,6 @@ QUEUE_FIELDS = 3
 #: a decision under way: input VC and packet, last cycle, what it came to
 FLIGHT_PLACE, FLIGHT_END, FLIGHT_ACTION, FLIGHT_EPISODE = range(4)
 FLIGHT_FIELDS = 4
-#: observations that say how large the head's hidden layer becomes in whole numbers
-_RANGE_SEED, _RANGE_ROWS = 0x44514E08, 4096
 #: what the kernels get: sizes, the unit of rewards, and the addresses of the arrays
 AGENTS = np.dtype([("unit", "f8"), *((name, "i8") for name in (*_SIZES, *Agents._fields, *_EXTRA))])
 
@@ -306,7 +304,7 @@ class AgentState:
         shape = self.parameters.shape
         if not self.parameters.int8:
             return Int8Agents(*(np.zeros((1, 1), np.int32) for _ in Int8Agents._fields))
-        seen = np.random.Generator(np.random.PCG64(_RANGE_SEED)).random((_RANGE_ROWS, shape.inputs))
+        seen = given_observations(shape)
         try:
             bits = self.parameters.activation_bits
             return int8_agents([quantised(shape, weights, seen, bits) for weights in self.agents.weights])

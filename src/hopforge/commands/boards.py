@@ -54,6 +54,9 @@ def build(
     mhz: Annotated[float | None, typer.Option("--mhz", help="Clock (default: that of the board).")] = None,
     baud: Baud = 115_200,
     seed: Annotated[int, typer.Option("--seed", min=0, help="Of placement.")] = 1,
+    tries: Annotated[
+        int, typer.Option("--tries", min=1, help="Placements at most, with the next seeds, until one keeps the clock.")
+    ] = 4,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="Folder of the files (default: build/NAME/fpga/build).")
     ] = None,
@@ -73,12 +76,12 @@ def build(
 
     target, kind = board_named(board), design_kind(design)
     checked = read(config, f"fpga {kind}")
-    options = BuildOptions(design=kind, mhz=mhz, baud=baud, seed=seed)
+    options = BuildOptions(design=kind, mhz=mhz, baud=baud, seed=seed, tries=tries)
     report = build_for_board(checked, target, options, output=output_folder(output, "fpga build", config))
     show_rows(report.rows())
     say_unused(checked, f"fpga {kind}")
     if not report.passed:
-        complain(f"{report.problem} (--mhz, --seed)")
+        complain(f"{report.problem} (--mhz, --seed, --tries)")
         raise typer.Exit(1)
 
 

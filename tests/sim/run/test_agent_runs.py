@@ -15,7 +15,7 @@ from hopforge.model.config import ConfigError, parse_config
 from hopforge.model.dqn.agents import RESTARTS, STORED, TRAININGS
 from hopforge.model.dqn.archive import STATE, ArchiveError
 from hopforge.model.dqn.forward import forward
-from hopforge.model.dqn.int8_network import quantised, whole_observations
+from hopforge.model.dqn.int8_network import given_observations, quantised
 from hopforge.model.errors import DivergedError, UserError
 from hopforge.model.network.parts.trail_tables import trail_counts
 from hopforge.sim.run.simulation import Simulation
@@ -296,13 +296,13 @@ def test_decisions_in_whole_numbers(tmp_path: Path) -> None:
     run.check_conservation()
     state, agents = run.state, run.state.agents.agents
     shape = run.state.agents.parameters.shape
-    given = np.random.Generator(np.random.PCG64(0x44514E08)).random((4096, 13))
+    given = given_observations(shape)
     checked, differ = 0, 0
     for agent, weights in enumerate(agents.weights):
         stored = int(agents.counts[agent, STORED])
         seen, actions = agents.samples[agent, :stored], agents.actions[agent, :stored]
         network = quantised(shape, weights, given)
-        assert network.actions(whole_observations(seen)).tolist() == actions.tolist()
+        assert network.actions(network.whole(seen)).tolist() == actions.tolist()
         checked += stored
         q = [forward(weights, agents.widths, row[None], agents.work)[0].copy() for row in seen]
         differ += int((np.argmax(q, axis=1) != actions).sum())
@@ -336,5 +336,5 @@ def test_weights_that_are_too_large_for_int8(tmp_path: Path) -> None:
     assert run.agents is not None
     run.agents.keep_weights(tmp_path / "a.npz")
     text = TEXT.format(dqn=f", weights: {tmp_path / 'a.npz'}, inference: int8", acknowledge="")
-    with pytest.raises(ArchiveError, match=r"a.npz: W. has weights up to .*; int8 takes 127"):
+    with pytest.raises(ArchiveError, match=r"a.npz: W. has weights up to .*; int8 takes 63"):
         Simulation(parse_config(text.replace("learning_starts: 20", "learning_starts: 0")), 0.4, 3, check=False)
