@@ -71,14 +71,15 @@ class FpgaTop(Elaboratable):
         m.d.comb += domain.rst.eq(reset)
 
 
-def _input(m: Module, name: str, port: io.PortLike) -> Value:
-    m.submodules[f"{name}_pin"] = buffer = io.Buffer("i", port)
-    pin: Value = buffer.i
-    return pin
+def _input(m: Module, name: str, port: Any) -> Any:
+    buffer: Any = io.Buffer("i", port)
+    m.submodules[f"{name}_pin"] = buffer
+    return buffer.i
 
 
-def _output(m: Module, name: str, port: io.PortLike, signal: Value) -> None:
-    m.submodules[f"{name}_pin"] = buffer = io.Buffer("o", port)
+def _output(m: Module, name: str, port: Any, signal: Value) -> None:
+    buffer: Any = io.Buffer("o", port)
+    m.submodules[f"{name}_pin"] = buffer
     m.d.comb += buffer.o.eq(signal)
 
 

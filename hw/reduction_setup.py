@@ -16,8 +16,8 @@ __all__ = ["ReductionSetup"]
 class ReductionSetup(Component):
     """Next value of the active registers, from what the control registers hold.
 
-    Combinational; the engine registers ``active`` at every edge. With ``registers`` there are two registers on the way of
-    the intervals: ``active`` is right three cycles after the last change, where a deep engine loads it. Tools for FPGAs
+    Combinational; the engine registers ``active`` at every edge. With ``registers`` there are two of them on the way of
+    the intervals: ``active`` is right two cycles after the last change, before a deep engine loads it. Tools for FPGAs
     know no path of several periods.
 
     - ``chunk``, ``grid``, ``fat_tree``, ``dragonfly``, ``members``, ``position``: one-hot or flags; a mode that is

@@ -61,7 +61,7 @@ def _tanh(table: Any, size: int, between: int) -> int:
 def int8_sums(int8: Int8Agents, agent: int, widths: Any, observation: Any) -> Any:
     """Return the sums of the last layer of an agent: int32[action] of the scaled observation[input]."""
     weights, biases = int8.int8_weights[agent], int8.int8_biases[agent]
-    h, sums, fraction = int8.int8_work[0], int8.int8_work[1], np.int64(int8.int8_shifts[agent, _LAST])
+    h, sums, fraction = int8.int8_work[0], int8.int8_work[1], int(int8.int8_shifts[agent, _LAST])
     largest, middle, between = (2 << fraction) - 1, 1 << fraction, fraction - TABLE_BITS
     behind = widths[0] - widths[_LAST + 1]  # numbers of flits: here, then behind
     for k in range(widths[0]):
@@ -85,7 +85,7 @@ def int8_sums(int8: Int8Agents, agent: int, widths: Any, observation: Any) -> An
         shift = np.int64(int8.int8_shifts[agent, layer])
         half = (1 << shift) >> 1
         for j in range(outputs):
-            shifted = (np.int64(sums[j]) + half) >> shift
+            shifted = int((np.int64(sums[j]) + half) >> shift)
             if layer == HEAD:
                 h[j] = min(max(shifted, 0), largest) - middle
             else:

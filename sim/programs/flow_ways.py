@@ -6,8 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hopforge.model.config import Config
-from hopforge.model.lookup.routes import Routes
-from hopforge.model.lookup.spread_routes import SpreadRoutes
+from hopforge.model.lookup.lid_routes import KnownRoutes
 from hopforge.model.topology import Topology
 from hopforge.sim.programs.cache_delays import CacheUse
 from hopforge.sim.programs.flow_change import first_rates
@@ -39,7 +38,7 @@ class FlowWays(NamedTuple):
 
 
 def flow_ways(
-    config: Config, topology: Topology, placed: PlacedProgram, use: CacheUse, known: Routes | SpreadRoutes | None
+    config: Config, topology: Topology, placed: PlacedProgram, use: CacheUse, known: KnownRoutes | None
 ) -> FlowWays:
     """Return the routes of the messages of a program.
 
