@@ -5,6 +5,7 @@ guides and definitions and of the README, from blocks of code. Commands of the p
 report; their options are checked in test_docs.py.
 """
 
+import itertools
 import os
 import re
 import shlex
@@ -121,7 +122,9 @@ def done() -> set[tuple[str, ...]]:
 
 
 def config_of(words: list[str]) -> str:
-    return next((word for word in words if word.endswith(".yml")), "")
+    """The configuration that a command reads."""
+    read = [word for before, word in itertools.pairwise(words) if before not in ("-o", "--output")]
+    return next((word for word in read if word.endswith(".yml")), "")
 
 
 def shortened(config: Path) -> Path:
