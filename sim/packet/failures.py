@@ -4,7 +4,7 @@ All of it happens between two cycles of the kernel, which knows of three things:
 gives back what is sent over it, and ways that stand in tables.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass, fields
 from typing import TYPE_CHECKING, Any, cast
 
@@ -22,7 +22,7 @@ from hopforge.sim.packet import records as r
 from hopforge.sim.packet.around import Around, ways_around
 from hopforge.sim.packet.events import NEVER, QUEUE_BITS, QUEUE_MASK
 from hopforge.sim.packet.records import NET_RECORD, source_at
-from hopforge.sim.packet.settings import PacketError, Settings
+from hopforge.sim.packet.settings import DRAIN_PACKETS, PacketError, Settings
 from hopforge.sim.packet.state import PacketState
 from hopforge.sim.packet.way_kernel import list_routes
 
@@ -44,6 +44,8 @@ class PacketFailureRecord:
         Of the source of a switch that failed: never sent.
     packets_unroutable : int
         Dropped from then to the next failure or repair, as their destination had failed.
+    packets_undrained : int
+        Dropped from an escape channel that the new ways need, and that did not become empty.
     reprogrammed_cycle : int
         When the new ways were in force; −1: not yet.
     """
@@ -54,12 +56,13 @@ class PacketFailureRecord:
     packets_in_switches: int = 0
     packets_unsent: int = 0
     packets_unroutable: int = 0
+    packets_undrained: int = 0
     reprogrammed_cycle: int = -1
 
     @property
     def packets_lost(self) -> int:
         """Lost and dropped."""
-        return self.packets_on_links + self.packets_in_switches + self.packets_unroutable
+        return self.packets_on_links + self.packets_in_switches + self.packets_unroutable + self.packets_undrained
 
     def losses(self) -> list[str]:
         """Say what was lost, for the terminal."""
@@ -67,7 +70,8 @@ class PacketFailureRecord:
         if self.packets_lost:
             words.append(
                 f"{self.packets_lost} packets lost ({self.packets_on_links} on links, {self.packets_in_switches} in "
-                f"switches, {self.packets_unroutable} on their way to a failed switch)"
+                f"switches, {self.packets_unroutable} on their way to a failed switch, {self.packets_undrained} in an "
+                "escape channel of earlier ways)"
             )
         return words + [f"{self.packets_unsent} packets abandoned at their hosts"] * (self.packets_unsent > 0)
 
@@ -131,7 +135,7 @@ class PacketFailures:
         self._gone = np.zeros(topology.routers, bool)
         self._stopped = np.zeros(topology.routers, bool)
         self._wanted: Epoch | None = None
-        self._ready_at = 0
+        self._ready_at = self._drained_by = 0
         self._unroutable = 0
 
     def begin(self, state: PacketState) -> None:
@@ -188,6 +192,7 @@ class PacketFailures:
         self._down, self._gone = links, epoch.switches
         self._wanted = epoch
         self._ready_at = max(self._ready_at, now + epoch.detection_cycles + epoch.reprogram_cycles)
+        self._drained_by = self._ready_at + DRAIN_PACKETS * self.settings.send_cycles
         # what waits before a failed link is no standstill
         self.state.record["standstill_cycles"] = NEVER
 
@@ -205,24 +210,31 @@ class PacketFailures:
         failing = {link for link in map(int, links) if not self._gives_back(link)}
         if not failing:
             return
-        lost = []
-        for kind, shift in ((r.ARRIVALS, 0), (r.ANSWERS, 1)):
-            kept = []
-            for time, what in state.events_of(kind):
-                queue = (what >> shift) & QUEUE_MASK
-                if queue // r.VC_STRIDE not in failing:
-                    kept.append((time, what))
-                elif kind == r.ARRIVALS or what & 1 == 0:  # under way, or sent back
-                    lost.append(what >> (QUEUE_BITS + shift))
-            state.put_events(kind, kept)
+        lost = self._cut(lambda queue: queue // r.VC_STRIDE in failing)
         for link in failing:
             state["link"]["free"][link] = NEVER
             for queue in range(link * r.VC_STRIDE, (link + 1) * r.VC_STRIDE):
-                count, sent = int(state["queue_count"][queue]), int(state["queue_sent"][queue])
-                waiting = [int(p) for k, p in enumerate(state["queue_packet"][queue][:count]) if not sent >> k & 1]
-                self._put_queue(queue, waiting)
+                self._put_queue(queue, self._waiting(queue))
         self._lose(lost)
         record.packets_on_links += len(lost)
+
+    def _cut(self, failing: Callable[[int], bool]) -> list[int]:
+        """Forget what is under way from queues; returns the packets that are nowhere else."""
+        lost = []
+        for kind, shift in ((r.ARRIVALS, 0), (r.ANSWERS, 1)):
+            kept = []
+            for time, what in self.state.events_of(kind):
+                if not failing((what >> shift) & QUEUE_MASK):
+                    kept.append((time, what))
+                elif kind == r.ARRIVALS or what & 1 == 0:  # under way, or sent back
+                    lost.append(what >> (QUEUE_BITS + shift))
+            self.state.put_events(kind, kept)
+        return lost
+
+    def _waiting(self, queue: int) -> list[int]:
+        """Packets of a queue that have not been sent."""
+        count, sent = int(self.state["queue_count"][queue]), int(self.state["queue_sent"][queue])
+        return [int(p) for k, p in enumerate(self.state["queue_packet"][queue][:count]) if not sent >> k & 1]
 
     def _put_queue(self, queue: int, packets: list[int]) -> None:
         """Let packets be all that waits in a queue."""
@@ -290,20 +302,33 @@ class PacketFailures:
         """Put the ways of an epoch in force, as soon as no packet is left in the escape channels that they need."""
         record, present = self.state.record, int(self.state.record["escape_vc"])
         whole = not self._down.any() and not self._gone.any()
-        if whole and present != r.ESCAPE_VIA:
-            if present < 0 or (self._empty(r.ESCAPE_VIA) and self._empty(r.ESCAPE)):
-                record["around"], record["escape_vc"] = 0, -1
-                self._wanted = None
-                self._put_ways(now)
-        else:
-            spare = r.ESCAPE_VIA if present == r.SPARE else r.SPARE
-            if self._empty(spare):
-                record["around"], record["escape_vc"] = 1, spare
-                self._put_tables(self._ways[epoch.cycle])
-                # a whole network goes back to its rings from the spare channel
-                self._wanted = epoch if whole else None
-                self._put_ways(now)
+        to_rings = whole and present != r.ESCAPE_VIA
+        spare = r.ESCAPE_VIA if present == r.SPARE else r.SPARE
+        needed = ([] if present < 0 else [r.ESCAPE_VIA, r.ESCAPE]) if to_rings else [spare]
         self._ready_at = now + self.settings.send_cycles
+        if not all(self._empty(vc) for vc in needed):
+            if now < self._drained_by:
+                return
+            self._drop_channels(needed)
+        if to_rings:
+            record["around"], record["escape_vc"] = 0, -1
+        else:
+            record["around"], record["escape_vc"] = 1, spare
+            self._put_tables(self._ways[epoch.cycle])
+        # a whole network goes back to its rings from the spare channel
+        self._wanted = epoch if whole and not to_rings else None
+        self._drained_by = self._ready_at + DRAIN_PACKETS * self.settings.send_cycles
+        self._put_ways(now)
+
+    def _drop_channels(self, vcs: list[int]) -> None:
+        """Lose what stands in virtual channels that do not become empty."""
+        lost = self._cut(lambda queue: queue % r.VC_STRIDE in vcs)
+        for vc in vcs:
+            for queue in range(vc, len(self.state["queue_count"]), r.VC_STRIDE):
+                lost += self._waiting(queue)
+                self._put_queue(queue, [])
+        self._lose(lost)
+        self.records[-1].packets_undrained += len(lost)
 
     def _empty(self, vc: int) -> bool:
         """Nothing stands in the queues of a virtual channel."""

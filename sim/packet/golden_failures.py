@@ -10,7 +10,7 @@ from fractions import Fraction
 
 from hopforge.model.routing.intermediate import Detour, Grid, Place, detours, outflank_delta
 from hopforge.sim.packet.golden import GoldenNetwork, Packet
-from hopforge.sim.packet.settings import Settings
+from hopforge.sim.packet.settings import DRAIN_PACKETS, Settings
 
 #: a link, by the node that sends and its port
 Link = tuple[Place, int]
@@ -36,6 +36,7 @@ class Losses:
     in_switches: int = 0
     unsent: int = 0
     unroutable: int = 0
+    undrained: int = 0
     in_force: int = -1
 
 
@@ -152,7 +153,7 @@ class GoldenFailures(GoldenNetwork):
         self.stopped: set[Place] = set()
         self.escape: tuple[int, ...] = _RINGS
         self.wanted: Change | None = None
-        self.ready_at = 0
+        self.ready_at = self.empty_by = 0
         self._coming = list(changes)
 
     def _cycle(self) -> None:
@@ -202,6 +203,7 @@ class GoldenFailures(GoldenNetwork):
             self._free(link)
         self.down, self.gone, self.wanted = change.links, change.nodes, change
         self.ready_at = max(self.ready_at, change.known)
+        self.empty_by = self.ready_at + DRAIN_PACKETS * self.set.send_cycles
 
     def _cut(self, failing: Callable[[tuple[Place, int, int]], bool]) -> int:
         """Forget what is under way of the queues that fail; returns how many packets that are nowhere else."""
@@ -247,7 +249,10 @@ class GoldenFailures(GoldenNetwork):
             following = _SPARE
         self.ready_at = self.now + self.set.send_cycles
         if following != self.escape and not empty(following):
-            return
+            if self.now < self.empty_by:
+                return
+            self._empty(following)
+        self.empty_by = self.ready_at + DRAIN_PACKETS * self.set.send_cycles
         self.escape = following
         self.grid = Broken(self.whole, self.nodes, change) if following != _RINGS else self.whole  # type: ignore[assignment]
         if broken or following == _RINGS:
@@ -260,6 +265,15 @@ class GoldenFailures(GoldenNetwork):
         for node in self.stopped - self.gone:
             self.may_offer[node] = self.now
         self.stopped &= self.gone
+
+    def _empty(self, vcs: tuple[int, ...]) -> None:
+        """Drop what stands in channels, and what has been sent from there and not been taken."""
+        dropped = self._cut(lambda queue: queue[2] in vcs)
+        for (_, _, vc), queue in self.queues.items():
+            if vc in vcs:
+                dropped += len([packet for packet in queue.packets if packet not in queue.sent])
+                queue.packets, queue.sent = [], set()
+        self.losses[-1].undrained += dropped
 
     # ---- packets in a network that is not whole ---------------------------------------------------------------------
 

@@ -19,6 +19,10 @@ class PacketError(UserError, ValueError):
     """A packet network that cannot be: names the key, the limit and the value."""
 
 
+#: packet times that an escape channel has to become empty for new ways, before it is emptied
+DRAIN_PACKETS = 1000
+
+
 @dataclass(frozen=True)
 class Settings:
     """Times in cycles, sizes and rules (docs/definitions/torus-router.md).

@@ -33,7 +33,7 @@ class PacketMeasurement:
     complete : bool
         All packets arrived that failures did not lose.
     lifetime_ns : float
-        Mean from the creation of a message to the arrival of each of its packets at the sink.
+        Mean from the creation of a message to the arrival of each of its packets at the sink; nan if none arrived.
     accepted : float
         Packets that arrived, in units of load, until the last one arrived.
     outflanked, wrapped : float
@@ -107,9 +107,10 @@ def run_packets(
         if counters["lifetime_sum"] * cycle_ns + to_come * least_lifetime_ns > give_up_lifetime_ns * whole:
             break
     network.check_conservation()
-    delivered = max(int(counters["delivered"]), 1)
+    delivered = int(counters["delivered"])  # none, where failures took all
+    each = delivered or math.nan
     taken = max(int(counters["injected"]), 1)
-    finish = max(int(counters["finish"]), 1)
+    finish = max(int(counters["finish"]) or network.cycle, 1)
     links = int((network.topology.peer_router >= 0).sum())
     unit = network.period_cycles * network.load / network.settings.message_packets
     longest = int(counters["lifetime_max"])
@@ -118,16 +119,16 @@ def run_packets(
         load=network.load,
         seed=network.seed,
         complete=complete,
-        lifetime_ns=int(counters["lifetime_sum"]) / delivered * cycle_ns,
+        lifetime_ns=int(counters["lifetime_sum"]) / each * cycle_ns,
         lifetime_median_ns=median,
         lifetime_p95_ns=p95,
         lifetime_p99_ns=p99,
-        lifetime_max_ns=int(counters["lifetime_max"]) * cycle_ns,
-        hops=int(counters["hops_sum"]) / delivered,
+        lifetime_max_ns=longest * cycle_ns if delivered else math.nan,
+        hops=int(counters["hops_sum"]) / each,
         accepted=delivered / nodes / finish * unit,
         outflanked=int(counters["detours_outflank"]) / taken,
         wrapped=int(counters["detours_wraparound"]) / taken,
-        refused=int(counters["refused"]) / delivered,
+        refused=int(counters["refused"]) / each,
         link_load=int(counters["sent"]) * network.settings.send_cycles / finish / max(links, 1),
         packets=delivered,
         lost=int(counters["vanished"] + counters["abandoned"]),
@@ -155,7 +156,8 @@ def measurement_rows(found: PacketMeasurement) -> list[tuple[str, str]]:
         (
             "lifetime",
             f"{found.lifetime_ns:.0f} ns (median {found.lifetime_median_ns:.0f}, 95 % {found.lifetime_p95_ns:.0f}, "
-            f"99 % {found.lifetime_p99_ns:.0f}, max {found.lifetime_max_ns:.0f})",
+            f"99 % {found.lifetime_p99_ns:.0f}, max {found.lifetime_max_ns:.0f})"
+            if found.packets else "no packet arrived",
         ),
         ("links passed", f"{found.hops:.3f}"),
         ("detours", f"{100 * found.outflanked:.2f} % outflank, {100 * found.wrapped:.2f} % wraparound"),

@@ -44,9 +44,9 @@ def place_of(router: int, radices: tuple[int, ...]) -> Place:
 
 @pytest.mark.parametrize("kind, radices, routing, eta, delta", [
     ("torus", (5, 4), "algorithm: ofr", 2, 2),
-    ("torus", (4, 3, 2), "algorithm: ofr, eta: 0.5", 0.5, 2),
-    ("torus", (6, 5), "algorithm: por", 1, 0),
-    ("mesh", (6, 5), "algorithm: ofr, eta: 0.25, outflank_distance: 1", 0.25, 1),
+    pytest.param("torus", (4, 3, 2), "algorithm: ofr, eta: 0.5", 0.5, 2, marks=pytest.mark.study),
+    ("torus", (4, 3), "algorithm: por", 1, 0),
+    ("mesh", (5, 4), "algorithm: ofr, eta: 0.25, outflank_distance: 1", 0.25, 1),
 ])  # fmt: skip
 def test_the_choice_is_that_of_the_definition(
     kind: str, radices: tuple[int, ...], routing: str, eta: float, delta: int
