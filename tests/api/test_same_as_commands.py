@@ -233,7 +233,7 @@ def test_the_same_files_as_gen(tmp_path: Path, words: list[str]) -> None:
 
 def test_what_cannot_be_generated_is_refused() -> None:
     config = hf.loads(MESH)
-    known = "lookup, router, network, tables, q-table, collectives"
+    known = "lookup, router, network, tables, q-table, collectives, rule-cache"
     with pytest.raises(hf.UserError, match=f"what must be one of {known}, not 'chip'"):
         hf.generate(config, "chip")
     with pytest.raises(hf.UserError, match="router is for router only, not for lookup"):
