@@ -81,6 +81,8 @@ def rising_channels_of(topology: Topology, plan: RoutingPlan, vcs: int) -> tuple
     linked = topology.peer_router >= 0
     _match_network(topology, t, kind)
     of_vc = _classes_of_vcs(t, vcs)
+    if scheme == PHASES and plan.uses_via and C < 2:
+        raise IrregularError("the way home from an intermediate destination has no class of its own")
     goals = int(t[GOALS])
     ways = _masks(t, WAYS, R * goals).reshape(R, goals)[:, :R]
     left = _part(t, LEFT, R * goals).reshape(R, goals)[:, :R]
