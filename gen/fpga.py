@@ -14,6 +14,7 @@ from hopforge.gen.fpga_top import FpgaTop
 from hopforge.gen.fpga_vivado import vivado_files
 from hopforge.model.board.registers import DesignKind
 from hopforge.model.config import Config
+from hopforge.model.errors import UserError
 from hopforge.model.output.destination import clear_folder
 from hopforge.model.output.results import staged, write_text
 
@@ -116,8 +117,10 @@ def build_for_board(config: Config, board: FpgaBoard, options: BuildOptions, *, 
     Raises
     ------
     UserError
-        No such design, a tool is missing or fails, the design does not fit.
+        No such design, a tool is missing or fails, the design does not fit; options of placement with Vivado.
     """
+    if board.tools == "vivado" and (options.seed, options.tries) != (BuildOptions.seed, BuildOptions.tries):
+        raise UserError(f"--seed and --tries are for open tools; {board.title} is built by Vivado")
     hz = board.clock_hz(options.design, options.mhz)
     design = board_design(config, options.design, clock_hz=hz, baud=options.baud)
     if board.tools == "vivado":
@@ -146,10 +149,17 @@ def _with_open_tools(board: FpgaBoard, design: BoardDesign, options: BuildOption
     start, wanted_mhz = time.perf_counter(), design.identity.clock_hz / 1e6
     tried: dict[int, float] = {}
     best: Placed | None = None
+    failed: list[str] = []
     for seed in range(options.seed, options.seed + options.tries):
         if best is not None:
             place_again(plan.script, work, seed)
-        run_tools(plan.script, work, tools, name=name, board=board)
+        try:
+            run_tools(plan.script, work, tools, name=name, board=board)
+        except UserError:
+            if best is None:
+                raise
+            failed.append(f"the tools fail with seed {seed}")  # such a placement cannot be routed; one before can
+            continue
         found = placed(work / f"{name}.json.report")
         tried[seed] = found.fmax_mhz
         if best is None or found.fmax_mhz > best.fmax_mhz:
@@ -160,4 +170,4 @@ def _with_open_tools(board: FpgaBoard, design: BoardDesign, options: BuildOption
     with staged(output) as made:
         shutil.copyfile(work / f"best{_BITSTREAM[board.tools]}", made / bitstream)
     seconds = time.perf_counter() - start
-    return BuildReport(board.title, name, wanted_mhz, best, (bitstream,), seconds, design.notes, tried)
+    return BuildReport(board.title, name, wanted_mhz, best, (bitstream,), seconds, (*design.notes, *failed), tried)

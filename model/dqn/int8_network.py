@@ -22,6 +22,8 @@ HEAD = 2
 LOCAL_RANGE = 2
 LARGEST_WEIGHT = 127
 MOST_SHIFT = 24
+#: bits of the sums of the last layer behind the binary point, which nothing shifts: below this it is as good as zero
+_MOST_POINT = 128
 #: beyond a sum
 SUM_END = 1 << 31
 #: the largest value of a unit of the head is made as large as that of the largest, at most by this factor
@@ -232,7 +234,7 @@ def _scale_bits(
 ) -> int:
     """Bits behind the binary point of the weights of a matrix: as many as weights and sums have room for."""
     largest, offset = float(np.abs(matrix).max()), np.abs(bias)
-    bits = MOST_SHIFT - unit
+    bits = (_MOST_POINT if name == LAYERS[-1][0] else MOST_SHIFT) - unit
     while bits >= _LEAST_BITS:
         sums = (np.abs(matrix) * 2.0**bits + 1).sum(axis=0) * 2.0**activation_bits + offset * 2.0 ** (bits + unit)
         if largest * 2.0**bits <= LARGEST_WEIGHT and float(sums.max()) < SUM_END:

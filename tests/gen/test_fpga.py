@@ -147,6 +147,12 @@ def test_project_for_vivado(tmp_path):
     assert json.loads((tmp_path / "fpga.json").read_text())["passed"]
     text = (tmp_path / "up5k_engine.sv").read_text() + (tmp_path / "top.sv").read_text()
     assert missing_slang() or not slang_findings(text, "top")
+    for more in ({"seed": 2}, {"tries": 1}):
+        with pytest.raises(UserError, match="--seed and --tries are for open tools; Arty A7-100 is built by Vivado"):
+            build_for_board(
+                load_config(UP5K), board_named("arty"), BuildOptions(design="engine", **more), output=tmp_path / "no"
+            )
+    assert not (tmp_path / "no").exists()
 
 
 #: stands for nextpnr-ecp5: the clock that it reaches is 90 MHz and four more for each seed, the netlist that of yosys
@@ -154,6 +160,8 @@ FAKE_NEXTPNR = """#!{python}
 import json, pathlib, sys
 of = dict(zip(sys.argv, sys.argv[1:]))
 seed = int(of["--seed"])
+if seed == 9:
+    sys.exit("ERROR: cannot route")
 fmax = dict(clk=dict(achieved=90 + 4 * seed if seed < 6 else 80, constraint=100))
 report = dict(fmax=fmax, critical_paths=[], utilization=dict(TRELLIS_COMB=dict(used=1, available=2)))
 pathlib.Path(of["--report"]).write_text(json.dumps(report))
@@ -179,6 +187,7 @@ def fake_tools(tmp_path, monkeypatch):
 @pytest.mark.skipif(not HAS_BOARDS, reason="no amaranth-boards")
 @pytest.mark.parametrize(("seed", "tries", "tried", "kept"), [
     (1, 4, [1, 2, 3], 3), (1, 2, [1, 2], 2), (4, 4, [4], 4), (6, 3, [6, 7, 8], 6),
+    (8, 3, [8, 10], 8),
 ])  # fmt: skip
 @pytest.mark.usefixtures("fake_tools")
 def test_placements_with_the_next_seeds_until_one_keeps_the_clock(tmp_path, seed, tries, tried, kept):
@@ -189,6 +198,7 @@ def test_placements_with_the_next_seeds_until_one_keeps_the_clock(tmp_path, seed
     assert report.placed.fmax_mhz == report.tried[kept] == max(report.tried.values())
     assert (tmp_path / "out" / report.files[0]).read_text() == f"netlist\nseed {kept}"
     assert ("placements" in dict(report.rows())) == (len(tried) > 1)
+    assert ("the tools fail with seed 9" in report.notes) == (seed == 8)
 
 
 @pytest.mark.study

@@ -143,3 +143,16 @@ def test_kernel_has_the_same_sums(widths: tuple[int, ...], bits: int) -> None:
         found = [int8_sums(kernel, agent, shape.widths, row).tolist() for row in seen]
         assert found == network.advantages(network.whole(seen)).tolist()
         assert len({tuple(sums) for sums in found}) > 10
+
+
+def test_small_advantages_are_told_apart() -> None:
+    """The action does not depend on the scale of the advantages, so neither do the whole numbers."""
+    shape, rng = NetworkShape(7, 4, 5, 6, 3), np.random.default_rng(3)
+    w, seen = shape.drawn(rng), rng.random((64, 7))
+    large = quantised(shape, w, seen)
+    for name in ("WA2", "bA2"):
+        shape.split(w)[name][:] *= 2.0**-30
+    small = quantised(shape, w, seen)
+    whole = large.whole(seen)
+    assert (small.advantages(whole) == large.advantages(whole)).all()
+    assert len(set(small.actions(whole))) > 1
