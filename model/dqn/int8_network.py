@@ -187,6 +187,8 @@ def quantised(
         while _largest_sum(matrix, sums_offset, fraction) >= SUM_END and bits > _LEAST_BITS:
             bits -= 1
             matrix, sums_offset = _whole_layer(exact, seen, part[name], part[bias], bits=bits, unit=unit, middle=middle)
+        if (most := _largest_sum(matrix, sums_offset, fraction)) >= SUM_END:
+            raise ValueError(f"{name} and its bias make sums up to {most}; int8 takes less than {SUM_END}")
         matrices.append(matrix.astype(np.int8))
         biases.append(sums_offset.astype(np.int32))
         if layer == len(LAYERS) - 1:
