@@ -137,7 +137,7 @@ def _draw(data: pd.DataFrame, options: Options) -> Figure:
 REPRODUCTIONS: Sequence[Reproduction] = (
     Reproduction(
         "qadaptive.groups",
-        "Q-adaptive on groups of leaves and spines, and of two dimensions",
+        "Q-adaptive on Megafly, Dragonfly+ and Cascade",
         f"{runs.SOURCE}, section 2.1",
         (
             *runs.ASSUMPTIONS,

@@ -270,7 +270,7 @@ def prepare_local(topology: Topology, options: dict[str, Any], generator: np.ran
 def prepare_adversarial(topology: Topology, options: dict[str, Any], generator: np.random.Generator) -> TrafficPlan:
     """ADV+i on a network of groups: a random host of group G + ``shift``."""
     if topology.kind not in GROUPED_KINDS:
-        kinds = " or ".join(GROUPED_KINDS)
+        kinds = f"{', '.join(GROUPED_KINDS[:-1])} or {GROUPED_KINDS[-1]}"
         raise TrafficError(f"traffic.pattern adversarial needs a topology of kind {kinds}, not {topology.kind}")
     groups = router_groups(topology)
     assert groups is not None, "all of these kinds have groups"

@@ -238,12 +238,12 @@ def test_what_cannot_be_generated_is_refused() -> None:
         hf.generate(config, "chip")
     with pytest.raises(hf.UserError, match="router is for router only, not for lookup"):
         hf.generate(config, "lookup", router=1)
-    known = "lookup, router, network, q_table, service_host, collectives"
+    known = "lookup, router, network, q_table, service_host, collectives, rule_cache"
     with pytest.raises(hf.UserError, match=f"part must be one of {known}, not 'chip'"):
         hf.cosim(config, "chip")
     with pytest.raises(hf.UserError, match="waves needs output"):
         hf.cosim(config, waves=True)
-    with pytest.raises(hf.UserError, match="lookups is for --part lookup only"):
+    with pytest.raises(hf.UserError, match="lookups is for --part lookup or rule_cache only"):
         hf.cosim(config, "router", lookups=3, progress=False)
 
 

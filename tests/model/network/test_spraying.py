@@ -461,7 +461,7 @@ def test_other_routers_and_algorithms_are_refused() -> None:
         ("router: {model: input_output_queued}\ntraffic: {reorder: {}}\nrouting: {algorithm: minimal}",
          "traffic.reorder: needs router.model=input_queued, not input_output_queued"),
         ("routing: {algorithm: up_down, spread: entropy}\ntraffic: {entropy: {}}",
-         "entropy is for minimal, valiant only, not algorithm=up_down"),
+         "entropy is for minimal, valiant, tables only, not algorithm=up_down"),
         ("routing: {algorithm: valiant, spread: entropy, over: neighbours}\ntraffic: {entropy: {}}",
          "entropy is for over=routers only, not over=neighbours"),
     ):  # fmt: skip

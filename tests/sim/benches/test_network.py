@@ -277,9 +277,10 @@ def test_a_router_that_delivers_late_is_found(recorded: RecordedNetwork) -> None
     ("part", "given", "message"),
     [
         ("routers", {},
-         "--part must be one of lookup, router, network, q_table, service_host, collectives, not 'routers'"),
+         "--part must be one of lookup, router, network, q_table, service_host, collectives, rule_cache, "
+         "not 'routers'"),
         ("lookup", {"load": 0.1}, "--load is for --part network only, not --part lookup"),
-        ("network", {"lookups": 5}, "--lookups is for --part lookup only, not --part network"),
+        ("network", {"lookups": 5}, "--lookups is for --part lookup or rule_cache only, not --part network"),
         ("network", {"load": 0.001, "cycles": 1}, "no packet in 1 cycles at a load of 0.001: there is nothing"),
     ],
 )

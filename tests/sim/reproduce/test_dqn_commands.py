@@ -51,7 +51,7 @@ POINTS: dict[str, tuple[list[dict[str, Any]], int]] = {
         ],
         3,
     ),
-    "dqn.int8": ([{"width": 4, "seed": 6, "learning": 2000, "decisions": 150, "loads": 2}], 10),
+    "dqn.int8": ([{"width": 4, "seed": 6, "learning": 2000, "decisions": 150, "loads": 2}], 14),
 }  # fmt: skip
 
 
