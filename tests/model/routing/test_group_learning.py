@@ -242,7 +242,7 @@ def test_adversarial_traffic_goes_to_the_next_group() -> None:
     lists = [plan.table[int(plan.table[h]) : int(plan.table[h + 1])].tolist() for h in range(topology.hosts)]
     assert lists == [[(h // 4 + 2) % 3 * 4 + k for k in range(4)] for h in range(12)]
     config = parse_config("name: x\ntopology: {kind: hyperx, sizes: [2, 2]}\n")
-    with pytest.raises(TrafficError, match=r"adversarial needs a topology of kind dragonfly, .* or cascade, not hyperx"):
+    with pytest.raises(TrafficError, match=r"needs a topology of kind dragonfly, .* or cascade, not hyperx"):
         prepare_traffic(build(config.topology, config.address), "adversarial", {}, np.random.default_rng(1))
 
 
