@@ -3,7 +3,14 @@
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["overlap", "prefix_mask", "residual_after"]
+from hopforge.model.errors import UserError
+
+__all__ = ["MOST_PARTS", "overlap", "prefix_mask", "uncovered"]
+
+MOST_PARTS = 1 << 20
+"""Parts into which a cube is cut to see whether others cover it."""
+#: less than 1 by more than the sum of many parts can be wrong
+_ROUNDING = 1e-9
 
 
 def prefix_mask(length: int, width: int) -> int:
@@ -22,32 +29,39 @@ def overlap(value: int, mask: int, other_value: int, other_mask: int) -> bool:
     return (value ^ other_value) & mask & other_mask == 0
 
 
-def residual_after(rest: NDArray[np.int64], value: int, mask: int) -> NDArray[np.int64]:
-    """Take a cube away from disjoint cubes.
+def uncovered(value: int, mask: int, values: NDArray[np.int64], masks: NDArray[np.int64]) -> bool:
+    """Tell whether a cube has an address that none of other cubes holds.
+
+    Others that are too small together leave one; one that holds the whole cube leaves none. Where neither is seen, the
+    cube is cut in halves by a bit of the largest of the others.
 
     Parameters
     ----------
-    rest : ndarray, int64[cube, 2]
-        Value and mask of each.
     value, mask : int
-        Of the cube that is taken away.
+        Of the cube.
+    values, masks : ndarray, int64[cube]
+        Of the others.
 
-    Returns
-    -------
-    ndarray, int64[cube, 2]
-        Disjoint cubes that hold what is left.
+    Raises
+    ------
+    UserError
+        More than `MOST_PARTS` parts would have to be looked at.
     """
-    met = ((rest[:, 0] ^ value) & rest[:, 1] & mask) == 0
-    if not met.any():
-        return rest
-    parts, inside = [rest[~met]], rest[met]
-    left = mask
-    while left:  # one bit of `mask` after the other: what differs there stays, what agrees goes on
-        bit = left & -left
-        left ^= bit
-        free = (inside[:, 1] & bit) == 0
-        if free.any():
-            pieces = inside[free] + [~value & bit, bit]
-            inside[free] += [value & bit, bit]
-            parts.append(pieces)
-    return np.concatenate(parts)
+    parts = 0
+    open_ends = [(value, mask, values, masks)]
+    while open_ends:
+        value, mask, values, masks = open_ends.pop()
+        met = ((values ^ value) & masks & mask) == 0
+        values, masks = values[met], masks[met]
+        more = masks & ~mask
+        bits = np.bitwise_count(more)
+        if np.exp2(-bits.astype(np.float64)).sum() < 1 - _ROUNDING:
+            return True
+        if not bits.all():
+            continue
+        if (parts := parts + 1) > MOST_PARTS:
+            raise UserError(f"more than {MOST_PARTS} parts of a rule had to be looked at to see what covers it")
+        bit = int(more[np.argmin(bits)])
+        bit &= -bit
+        open_ends += [(value | half, mask | bit, values, masks) for half in (0, bit)]
+    return False

@@ -6,7 +6,7 @@ for software-defined networks", 2016). What is found is kept until the table cha
 
 import numpy as np
 
-from hopforge.model.lookup.rules.cubes import overlap, residual_after
+from hopforge.model.lookup.rules.cubes import overlap, uncovered
 from hopforge.model.lookup.rules.rule_table import Rule, RuleTable
 
 __all__ = ["Dependencies"]
@@ -24,46 +24,77 @@ class Dependencies:
     def __init__(self, table: RuleTable) -> None:
         self._table = table
         self._direct: dict[int, frozenset[int]] = {}
+        self._more_than: dict[int, int] = {}  # rule -> that many dependencies and more, which nobody wanted to know
 
     def changed(self, rule: Rule) -> None:
         """Forget what a rule that came, went or changed has to do with: what overlaps it."""
-        for number in list(self._direct):
-            if number not in self._table or number == rule.id:
-                del self._direct[number]
-                continue
-            other = self._table[number]
-            if overlap(other.value, other.mask, rule.value, rule.mask):
-                del self._direct[number]
+        for known in (self._direct, self._more_than):
+            for number in list(known):
+                other = self._table[number] if number in self._table and number != rule.id else None
+                if other is None or overlap(other.value, other.mask, rule.value, rule.mask):
+                    del known[number]
 
     def overlap(self, number: int) -> frozenset[int]:
         """Return all rules that win over a rule and overlap it: more than is needed."""
         rule = self._table[number]
         return frozenset(other.id for other in self._table.winners(rule, rule.value, rule.mask))
 
-    def direct(self, number: int) -> frozenset[int]:
-        """Return the rules that come next: they share an address with the rule that none between them matches."""
-        if number not in self._direct:
-            self._direct[number] = self._find_direct(self._table[number])
-        return self._direct[number]
+    def direct(self, number: int, most: int | None = None) -> frozenset[int] | None:
+        """Return the rules that come next: they share an address with the rule that none between them matches.
 
-    def _find_direct(self, rule: Rule) -> frozenset[int]:
-        rest = np.array([(rule.value, rule.mask)], np.int64)
-        found = []
-        for other in reversed(self._table.winners(rule, rule.value, rule.mask)):
-            left = residual_after(rest, other.value, other.mask)
-            if left is not rest:
+        Parameters
+        ----------
+        number : int
+            Id of the rule.
+        most : int, optional
+            Return None as soon as there are more: they would not fit into a cache.
+
+        Raises
+        ------
+        UserError
+            The rules above cut the rule into too many parts (`cubes.uncovered`).
+        """
+        known = self._direct.get(number)
+        if known is None and (most is None or self._more_than.get(number, -1) < most):
+            known = self._find_direct(self._table[number], most)
+            if known is not None:
+                self._direct[number] = known
+            elif most is not None:
+                self._more_than[number] = most
+        return known if known is None or most is None or len(known) <= most else None
+
+    def _find_direct(self, rule: Rule, most: int | None) -> frozenset[int] | None:
+        above = self._table.winners(rule, rule.value, rule.mask)[::-1]  # the next one first
+        values = np.array([other.value for other in above], np.int64)
+        masks = np.array([other.mask for other in above], np.int64)
+        found: list[int] = []
+        for place, other in enumerate(above):
+            value, mask = rule.value | other.value, rule.mask | other.mask  # of what they share
+            if uncovered(value, mask, values[:place], masks[:place]):
                 found.append(other.id)
-            rest = left
-            if not len(rest):
+                if most is not None and len(found) > most:
+                    return None
+            if other.mask & ~rule.mask == 0:  # it holds the whole rule
                 break
         return frozenset(found)
 
-    def closure(self, number: int) -> frozenset[int]:
-        """Return the direct dependencies, theirs, and so on."""
+    def closure(self, number: int, most: int | None = None) -> frozenset[int] | None:
+        """Return the direct dependencies, theirs, and so on; None: more than `most`.
+
+        Raises
+        ------
+        UserError
+            As `direct`.
+        """
         found: set[int] = set()
         open_ends = [number]
         while open_ends:
-            more = self.direct(open_ends.pop()) - found
+            following = self.direct(open_ends.pop(), most)
+            if following is None:
+                return None
+            more = following - found
             found |= more
             open_ends += more
+            if most is not None and len(found) > most:
+                return None
         return frozenset(found)

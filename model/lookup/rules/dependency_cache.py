@@ -165,18 +165,21 @@ class DependencyCache:
             )
         self._owners.move_to_end(number)
 
-    def _needed(self, rule: Rule) -> list[Rule]:
+    def _needed(self, rule: Rule) -> list[Rule] | None:
+        """Return the rules that a rule needs; None: more than fit."""
+        most = self.settings.size - 1
+        found: frozenset[int] | None
         if self.settings.policy == "dependent":
-            found = self.dependencies.closure(rule.id)
+            found = self.dependencies.closure(rule.id, most)
         elif self.settings.exact_graph:
-            found = self.dependencies.direct(rule.id)
+            found = self.dependencies.direct(rule.id, most)
         else:
             found = self.dependencies.overlap(rule.id)
-        return [self.table[number] for number in found]
+        return None if found is None or len(found) > most else [self.table[number] for number in found]
 
     def _install(self, rule: Rule) -> None:
         needed = self._needed(rule)
-        if 1 + len(needed) > self.settings.size:
+        if needed is None:
             self._counts["uncacheable"] += 1
             return
         wanted = [rule, *needed]

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from hopforge.model.lookup.rules.cubes import prefix_mask, residual_after
+from hopforge.model.lookup.rules.cubes import prefix_mask, uncovered
 
 __all__ = ["MOST_WIDTH", "Rule", "RuleTable", "Update"]
 
@@ -160,18 +160,13 @@ class RuleTable:
 
     def all_answer(self, value: int, mask: int, out: int | None) -> bool:
         """Tell whether every address of a cube has the same, given, answer."""
-        rest = np.array([(value, mask)], np.int64)
-        for place in self._overlapping(value, mask, len(self)):
-            rule = self.rules[place]
-            left = residual_after(rest, rule.value, rule.mask)
-            if left is rest:  # nothing of the cube comes to this rule
-                continue
-            if rule.out != out:
+        places = self._overlapping(value, mask, len(self))
+        values, masks = (column[places] for column in self.columns)
+        for k, rule in enumerate(self.rules[place] for place in places):
+            shared = value | rule.value, mask | rule.mask
+            if rule.out != out and uncovered(*shared, values[:k], masks[:k]):
                 return False
-            rest = left
-            if not len(rest):
-                return True
-        return out is None
+        return out is None or not uncovered(value, mask, values, masks)
 
     def apply(self, update: Update) -> None:
         """Change the table.

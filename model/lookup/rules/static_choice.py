@@ -85,7 +85,7 @@ def choose(table: RuleTable, weights: Mapping[int, int], size: int, how: str) ->
     if size < 1:
         raise ValueError(f"size must be at least 1, not {size}")
     greedy = _Greedy(weights, size)
-    units = list(_units(table, how))
+    units = list(_units(table, how, size))
     while True:
         best = min(
             ((rank[0], place) for place, unit in enumerate(units)
@@ -97,14 +97,15 @@ def choose(table: RuleTable, weights: Mapping[int, int], size: int, how: str) ->
         greedy.take(units[best[1]])
 
 
-def _units(table: RuleTable, how: str) -> Iterable[_Unit]:
+def _units(table: RuleTable, how: str, size: int) -> Iterable[_Unit]:
+    """Yield what can be kept; what needs more than `size` entries never fits."""
     dependencies = Dependencies(table)
     for rule in table.rules:
         own = frozenset([rule.id])
-        if how != "dependent":
-            yield _Unit(rule.id, False, own, dependencies.direct(rule.id))
-        if how != "cover":
-            yield _Unit(rule.id, True, own | dependencies.closure(rule.id), frozenset())
+        if how != "dependent" and (direct := dependencies.direct(rule.id, size - 1)) is not None:
+            yield _Unit(rule.id, False, own, direct)
+        if how != "cover" and (closure := dependencies.closure(rule.id, size - 1)) is not None:
+            yield _Unit(rule.id, True, own | closure, frozenset())
 
 
 def static_hits(table: RuleTable, choice: StaticChoice, addresses: Iterable[int]) -> int:
