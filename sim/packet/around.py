@@ -8,6 +8,8 @@ from numpy.typing import NDArray
 from hopforge.model.routing.deadlock import DeadlockError, find_cycle
 from hopforge.model.topology import Topology
 
+#: of a pair of nodes: what is kept, and what is needed while it is searched for
+WAY_BYTES, SEARCH_BYTES = 5, 40
 #: there is no way so long
 _NO_WAY = 0xFFFF
 

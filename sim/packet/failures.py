@@ -13,13 +13,14 @@ from numba import void
 from numpy.typing import NDArray
 
 from hopforge.model.config import Config
+from hopforge.model.free_memory import refuse_beyond_memory
 from hopforge.model.kernel.compile import entry
 from hopforge.model.kernel.memory import int64s
 from hopforge.model.routing import RoutingPlan
 from hopforge.model.topology import Topology
 from hopforge.sim.failures.epochs import Epoch, make_epochs
 from hopforge.sim.packet import records as r
-from hopforge.sim.packet.around import Around, ways_around
+from hopforge.sim.packet.around import SEARCH_BYTES, WAY_BYTES, Around, ways_around
 from hopforge.sim.packet.events import NEVER, QUEUE_BITS, QUEUE_MASK
 from hopforge.sim.packet.records import NET_RECORD, source_at
 from hopforge.sim.packet.settings import DRAIN_PACKETS, PacketError, Settings
@@ -128,6 +129,8 @@ class PacketFailures:
         self.topology, self.settings = topology, settings
         self.flit_cycles, self.cycle_ns = settings.send_cycles, settings.cycle_ns
         self.epochs = make_epochs(topology, failures, config.failed, no_plan, settings.send_cycles)
+        pairs = topology.routers**2
+        refuse_beyond_memory(pairs * (WAY_BYTES * len(self.epochs) + SEARCH_BYTES), "tables of ways around failures")
         self._ways = {epoch.cycle: ways_around(epoch.topology) for epoch in self.epochs}
         self.to_come = list(self.epochs)
         self.records: list[PacketFailureRecord] = []

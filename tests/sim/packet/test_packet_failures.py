@@ -256,6 +256,12 @@ def test_what_cannot_fail_is_refused(
         PacketNetwork(config(radices, algorithm, failures, packet), 1.0, 1)
 
 
+def test_memory_for_the_ways_is_asked_for_before_it_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("hopforge.model.free_memory.free_memory", lambda: 1 << 13)
+    with pytest.raises(UserError, match=r"^tables of ways around failures need \S+ GiB of memory; there are"):
+        PacketNetwork(config((4, 4), "ofr", "{cycle: 3, links: [[0, 1]]}", "messages: 1"), 1.0, 1)
+
+
 def test_programs_and_unread_keys_are_told() -> None:
     checked = config((4, 4), "ofr", "{cycle: 3, links: [[0, 1]]}")
     assert unused_sections(checked, ["net"]) == []
