@@ -47,6 +47,8 @@ class PacketFailureRecord:
         Dropped from then to the next failure or repair, as their destination had failed.
     packets_undrained : int
         Dropped from an escape channel that the new ways need, and that did not become empty.
+    messages_lost : int
+        Messages of a program that lost their first packet here: they never arrive.
     reprogrammed_cycle : int
         When the new ways were in force; −1: not yet.
     """
@@ -58,6 +60,7 @@ class PacketFailureRecord:
     packets_unsent: int = 0
     packets_unroutable: int = 0
     packets_undrained: int = 0
+    messages_lost: int = 0
     reprogrammed_cycle: int = -1
 
     @property
@@ -74,7 +77,8 @@ class PacketFailureRecord:
                 f"switches, {self.packets_unroutable} on their way to a failed switch, {self.packets_undrained} in an "
                 "escape channel of earlier ways)"
             )
-        return words + [f"{self.packets_unsent} packets abandoned at their hosts"] * (self.packets_unsent > 0)
+        words += [f"{self.packets_unsent} packets abandoned at their hosts"] * (self.packets_unsent > 0)
+        return words + [f"{self.messages_lost} messages lost"] * (self.messages_lost > 0)
 
     @property
     def stages(self) -> list[tuple[str, int]]:
@@ -94,8 +98,6 @@ def refuse_failures(config: Config, settings: Settings) -> None:
         return
     if settings.queues != "sending":
         raise PacketError("simulation.failures need packet.queues=sending with router.model=packet, not receiving")
-    if config.traffic.source == "program":
-        raise PacketError("simulation.failures of a program need router.model=input_queued, not packet")
     if settings.algorithm != "abr" and settings.wraparound == "directions":
         raise PacketError(
             "simulation.failures need packet.wraparound=middle: a packet that keeps to its directions cannot go around "
@@ -140,6 +142,8 @@ class PacketFailures:
         self._wanted: Epoch | None = None
         self._ready_at = self._drained_by = 0
         self._unroutable = 0
+        #: messages of a program that have lost a packet, which never arrive
+        self.lost_messages: set[int] = set()
 
     def begin(self, state: PacketState) -> None:
         """Take the state of a network at cycle 0."""
@@ -245,7 +249,12 @@ class PacketFailures:
         self.state["queue_count"][queue], self.state["queue_sent"][queue] = len(packets), 0
 
     def _lose(self, packets: list[int]) -> None:
+        """Give up packets; in a program their messages are lost with them."""
         state, counters = self.state, self.state.record
+        if counters["programs"]:
+            known = len(self.lost_messages)
+            self.lost_messages.update(state["packet"]["number"][packets].tolist())
+            self.records[-1].messages_lost += len(self.lost_messages) - known
         for p in packets:
             state["packet"]["queue"][p] = -1
             state["free_packet"][int(counters["free_packets"])] = p
@@ -279,6 +288,8 @@ class PacketFailures:
         state, s = self.state, self.settings
         gone = set(switches.tolist())
         self._stopped[switches] = True
+        if state.record["programs"]:
+            return  # no rank runs there
         kept = [(time, what) for time, what in state.events_of(r.OFFERS) if what & QUEUE_MASK not in gone]
         state.put_events(r.OFFERS, kept)
         births = state["birth"].reshape(-1, s.messages)
@@ -352,7 +363,10 @@ class PacketFailures:
         for link in self._links(self._down & ~self._gone[:, None]).tolist():
             self._free(link, now)
         state["routes"]["links"] = ((peers >= 0) & ~self._down[:, 1 : ports + 1]) @ (1 << np.arange(ports))
-        _list_all(state.record)
+        if state.record["programs"]:
+            state["source"]["listed"] = -1  # hosts list the ways of their next packet anew
+        else:
+            _list_all(state.record)
         state["source"]["may_offer"][self._stopped & ~self._gone] = now
         self._stopped &= self._gone
         state.record["standstill_cycles"], state.record["last_move"] = self._patience, now

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from hopforge.model.routing.intermediate import Detour, Grid, Place, detours, outflank_delta
-from hopforge.sim.packet.golden import GoldenNetwork, Packet
+from hopforge.sim.packet.golden import GoldenNetwork, Packet, Queue
 from hopforge.sim.packet.settings import DRAIN_PACKETS, Settings
 
 #: a link, by the node that sends and its port
@@ -155,6 +155,8 @@ class GoldenFailures(GoldenNetwork):
         self.wanted: Change | None = None
         self.ready_at = self.empty_by = 0
         self._coming = list(changes)
+        #: packets that were lost, in any way
+        self.lost: list[Packet] = []
 
     def _cycle(self) -> None:
         now = self.now
@@ -196,8 +198,7 @@ class GoldenFailures(GoldenNetwork):
             loss.in_switches += self._cut(lambda queue, at=node: queue[0] == at)  # type: ignore[misc]
             for (n, _, _), queue in self.queues.items():
                 if n == node:
-                    loss.in_switches += sum(packet not in queue.sent for packet in queue.packets)
-                    queue.packets, queue.sent = [], set()
+                    loss.in_switches += self._clear(queue)
             self._stop_source(node, loss)
         for link in self.down - change.links:
             self._free(link)
@@ -207,15 +208,23 @@ class GoldenFailures(GoldenNetwork):
 
     def _cut(self, failing: Callable[[tuple[Place, int, int]], bool]) -> int:
         """Forget what is under way of the queues that fail; returns how many packets that are nowhere else."""
-        lost = 0
+        lost: list[Packet] = []
         for cycle, arrivals in self.arrivals.items():
-            lost += sum(one[2] is not None and failing(one[2]) for one in arrivals)
+            lost += [one[3] for one in arrivals if one[3] is not None and one[2] is not None and failing(one[2])]
             self.arrivals[cycle] = [one for one in arrivals if one[2] is None or not failing(one[2])]
         at = {id(queue): key for key, queue in self.queues.items()}
         for cycle, answers in self.answers.items():
-            lost += sum(failing(at[id(queue)]) and not accepted for queue, _, accepted, _ in answers)
+            lost += [packet for queue, packet, accepted, _ in answers if failing(at[id(queue)]) and not accepted]
             self.answers[cycle] = [one for one in answers if not failing(at[id(one[0])])]
-        return lost
+        self.lost += lost
+        return len(lost)
+
+    def _clear(self, queue: Queue) -> int:
+        """Forget what a queue holds; returns how many packets have not been sent from there."""
+        lost = [packet for packet in queue.packets if packet not in queue.sent]
+        queue.packets, queue.sent = [], set()
+        self.lost += lost
+        return len(lost)
 
     def _stop_source(self, node: Place, loss: Losses) -> None:
         for cycle, arrivals in self.arrivals.items():
@@ -271,8 +280,7 @@ class GoldenFailures(GoldenNetwork):
         dropped = self._cut(lambda queue: queue[2] in vcs)
         for (_, _, vc), queue in self.queues.items():
             if vc in vcs:
-                dropped += len([packet for packet in queue.packets if packet not in queue.sent])
-                queue.packets, queue.sent = [], set()
+                dropped += self._clear(queue)
         self.losses[-1].undrained += dropped
 
     # ---- packets in a network that is not whole ---------------------------------------------------------------------

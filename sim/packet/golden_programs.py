@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from hopforge.model.routing.intermediate import Grid, Place
+from hopforge.model.routing.intermediate import Detour, Grid, Place
 from hopforge.sim.packet.golden import GoldenNetwork, Packet
 from hopforge.sim.packet.golden_credits import GoldenCreditNetwork, Key
 from hopforge.sim.packet.settings import Settings
@@ -172,8 +172,11 @@ class GoldenPrograms(GoldenNetwork):
 
     def __init__(self, grid: Grid, settings: Settings, nodes: list[Place], hosts: Hosts) -> None:
         super().__init__(grid, settings, {(node, 0): node for node in nodes}, {})
+        self._begin(hosts)
+
+    def _begin(self, hosts: Hosts) -> None:
         self.hosts = hosts
-        self.free: dict[Place, float] = dict.fromkeys(nodes, 0)
+        self.free: dict[Place, float] = dict.fromkeys(self.nodes, 0)
         self.offers: dict[int, list[tuple[Place, Task]]] = defaultdict(list)
         self.coming: dict[int, list[Task]] = defaultdict(list)
         self.tasks: dict[Packet, Task] = {}
@@ -205,7 +208,7 @@ class GoldenPrograms(GoldenNetwork):
         t = task.target
         via = self._choose(node, t)
         goal = via.place if via else t
-        room = self._queue_for(node, goal, via, 1 if goal != t else 2, None)
+        room = self._room_of(node, goal, via, t)
         if self.set.feed_waits:
             self.free[node] = self.now + self.set.host_answer_cycles
         if not room:
@@ -216,6 +219,15 @@ class GoldenPrograms(GoldenNetwork):
         self.tasks[packet] = task
         self.packets.append(packet)
         self.hosts.gone(task)
+        self._enter_first(node, packet, room, links)
+
+    def _room_of(self, node: Place, goal: Place, via: Detour | None, t: Place) -> bool | tuple[int, int] | None:
+        """Queue for a packet of a host."""
+        return self._queue_for(node, goal, via, 1 if goal != t else 2, None)
+
+    def _enter_first(
+        self, node: Place, packet: Packet, room: bool | tuple[int, int], links: list[tuple[Place, int]]
+    ) -> None:
         self._place(node, packet, room, links)
 
     def _deliver(self, packet: Packet) -> None:

@@ -9,7 +9,9 @@ from hopforge.model.config import Config
 from hopforge.model.config.workload import ProgramWorkload
 from hopforge.model.network.parts.program_arrays import MAX_CYCLES, ProgramError, ProgramSource, program_arrays
 from hopforge.model.workload.program import waiting_text
+from hopforge.sim.failures.program_messages import lost_text, refuse_failing_ranks
 from hopforge.sim.packet import records as r
+from hopforge.sim.packet.events import NEVER
 from hopforge.sim.packet.network import RouterNetwork
 from hopforge.sim.packet.program_kernel import run, run_with_credits
 from hopforge.sim.packet.settings import packet_settings
@@ -45,15 +47,15 @@ class ProgramNetwork(RouterNetwork):
         Settings or a program that do not fit, or that can deadlock.
     """
 
-    def __init__(
-        self, config: Config, seed: int, *, check: bool = True, placed: PlacedProgram | None = None
-    ) -> None:
+    def __init__(self, config: Config, seed: int, *, check: bool = True, placed: PlacedProgram | None = None) -> None:
         settings = packet_settings(config)
         # packets of a message are counted by the message; a host's link is all that slows it
         settings = dataclasses.replace(settings, messages=1, message_packets=1, feed_cycles=settings.host_send_cycles)
         super().__init__(config, seed, settings, check=check)
         assert isinstance(config.workload, ProgramWorkload), "checked by model.config"
         self.placed: PlacedProgram = placed or place_program(config.workload, self.topology, seed)
+        if self.failures is not None:
+            refuse_failing_ranks(self.failures.epochs, self.placed)
         source = packet_source(config, self.placed)
         program = HostProgram(program_arrays(source), self.placed.program.ranks, source.interleaved)
         self._begin(program)
@@ -72,17 +74,37 @@ class ProgramNetwork(RouterNetwork):
         ProgramError
             Ranks that wait for ever, or more cycles than are counted.
         """
-        code = self._run((run, run_with_credits), min(until, self._last))
+        last = min(until, self._last)
+        code = self._through_failures(last)
         if code == r.WAITING:
             waiting = np.flatnonzero(self.ranks["finished"] < 0)
-            placed = self.placed
+            placed, failures = self.placed, self.failures
+            lost = "" if failures is None else lost_text(placed.program, failures.lost_messages)
             raise ProgramError(
                 f"workload: the program cannot end: in cycle {self.cycle} nothing is under way and"
-                f" {waiting_text(placed.program, placed.trace, waiting, self.ranks['at'])}"
+                f" {waiting_text(placed.program, placed.trace, waiting, self.ranks['at'])}{lost}"
             )
         if code == r.DONE and self.cycle >= self._last:
             raise ProgramError(f"workload: the program takes more than the {self._last} cycles that are counted")
         return code == r.EMPTY
+
+    def _through_failures(self, until: int) -> int:
+        """Run until cycle `until` or the end, with the failures and repairs on the way; returns why the kernel ended.
+
+        Where nothing happens but packets wait before a failed link, what is due next lets them go on.
+        """
+        failures, kernels = self.failures, (run, run_with_credits)
+        if failures is None:
+            return self._run(kernels, until)
+        while True:
+            due = failures.next_cycle
+            code = self._run(kernels, min(until, due))
+            if code != r.DONE and (self._inside() == 0 or due == NEVER):
+                return code
+            self.counters["now"] = min(until, due)
+            if due >= until:
+                return r.DONE
+            failures.step()
 
     def advance_to_arrival(self, until: int) -> bool:
         """Go on until the cycle after a message has arrived, at most until cycle `until`.

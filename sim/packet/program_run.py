@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 
 from hopforge.model.output.columns import one_row
-from hopforge.model.output.results import run_metadata, staged, write_metadata, write_tables
+from hopforge.model.output.results import Table, run_metadata, staged, write_metadata, write_tables
 from hopforge.sim.packet.program_network import ProgramNetwork
 from hopforge.sim.packet.simulation import percentile
-from hopforge.sim.run.program_run import rank_columns
+from hopforge.sim.run.program_run import message_latencies, rank_columns
 
 #: packet times on a link between two looks at the keyboard
 SLICE_PACKETS = 500
@@ -113,7 +113,7 @@ def run_packet_program(
 def _measurement(network: ProgramNetwork, cpu: float) -> PacketProgramMeasurement:
     placed, counters, ns = network.placed, network.counters, network.settings.cycle_ns
     program, local = placed.program, placed.local
-    latency = (network.messages["arrived"] - network.messages["started"])[~local] * ns
+    latency = message_latencies(network.messages, local) * ns
     makespan = int(network.ranks["finished"].max(initial=0))
     packets, longest = int(counters["delivered"]), int(counters["lifetime_max"])
     each = packets or np.nan
@@ -181,13 +181,18 @@ def packet_program_rows(found: PacketProgramMeasurement) -> list[tuple[str, str]
 
 def _times(found: PacketProgramMeasurement, name: str) -> str:
     row = found.row()
+    if np.isnan(row[f"{name}_ns"]):
+        return "none arrived"
     median, p95, p99, most = (row[f"{name}_{what}_ns"] for what in ("median", "p95", "p99", "max"))
     return f"{row[f'{name}_ns']:.0f} ns (median {median:.0f}, 95 % {p95:.0f}, 99 % {p99:.0f}, max {most:.0f})"
 
 
 def write_packet_program(network: ProgramNetwork, found: PacketProgramMeasurement, folder: Path) -> None:
-    """Write the measurement and the times of the ranks (CSV, Parquet), and the metadata (JSON)."""
+    """Write the measurement, the times of the ranks and what failures did (CSV, Parquet), and the metadata (JSON)."""
     ranks = rank_columns(network.placed, network.ranks)
     with staged(folder) as scratch:
-        write_tables(scratch, {"program": one_row(found.row()), "ranks": ranks})
+        tables: dict[str, Table] = {"program": one_row(found.row()), "ranks": ranks}
+        if network.failures is not None:
+            tables["failures"] = network.failures.table()
+        write_tables(scratch, tables)
         write_metadata(scratch, run_metadata(network.config, seed=network.seed))

@@ -80,8 +80,9 @@ class PacketProgramRun:
         return self._found.row()
 
     def rows(self) -> list[tuple[str, str]]:
-        """Makespan, messages, lifetimes, detours."""
-        return packet_program_rows(self._found)
+        """Makespan, messages, lifetimes, detours, failures."""
+        failures = self._network.failures
+        return packet_program_rows(self._found) + ([] if failures is None else failure_rows(failures))
 
     def write(self, folder: Path, *, plots: bool = False) -> None:
         """Write the measurement and the times of the ranks; there is no picture of them."""

@@ -191,7 +191,7 @@ def _visits(setup: AppSetup, pairs: HostPairs | None = None) -> tuple[int, int]:
 
 
 def _run_packet(setup: AppSetup, progress: Progress | None) -> AppRun:
-    from hopforge.sim.run.program_run import run_program  # noqa: PLC0415  as above
+    from hopforge.sim.run.program_run import message_latencies, run_program  # noqa: PLC0415  as above
 
     config, run, placed = setup.config, setup.simulation, setup.placed
     assert run is not None, "made by prepare_app"
@@ -201,11 +201,10 @@ def _run_packet(setup: AppSetup, progress: Progress | None) -> AppRun:
     second = cycle_ns(config) * 1e-9
     ranks = run.state["rank"][: placed.program.ranks]
     message = run.state["message"][: placed.program.messages]
-    remote = ~placed.local
     lookups = lookup_totals(run.state.lookup)
     found = app_result(
         setup, cpu=done.cpu_seconds,
-        message_latency_s=_mean((message["arrived"] - message["started"])[remote] * second),
+        message_latency_s=_mean(message_latencies(message, placed.local) * second),
         finish=ranks["finished"] * second, waiting=ranks["waited"] * second, computing=ranks["computed"] * second,
         miss_share=1 - lookups["hit_rate"] if lookups["lookups"] else float(config.app.lookup != "hit"),
         visits=(int(run.state["hops_sum"]), int(run.state["output_port"]["flits"].sum())),
@@ -235,9 +234,9 @@ def _run_packet_routers(setup: AppSetup, network: "ProgramNetwork", progress: Pr
 
 
 def _packet_latency(setup: AppSetup, network: "ProgramNetwork") -> float:
-    message = network.messages
-    latency = (message["arrived"] - message["started"])[~setup.placed.local]
-    return _mean(latency * (network.settings.cycle_ns * 1e-9))
+    from hopforge.sim.run.program_run import message_latencies  # noqa: PLC0415  as above
+
+    return _mean(message_latencies(network.messages, setup.placed.local) * (network.settings.cycle_ns * 1e-9))
 
 
 def _packet_visits(config: Config, network: "ProgramNetwork") -> tuple[int, int]:

@@ -168,7 +168,7 @@ def _join(run: Simulation, units: UnitTimes) -> None:
 def _measurement(run: Simulation, placed: PlacedProgram, local: NDArray[np.bool_], cpu: float) -> ProgramMeasurement:
     state, program = run.state, placed.program
     message = state["message"][: program.messages]
-    latency = (message["arrived"] - message["started"])[~local]
+    latency = message_latencies(message, local)
     ranks = state["rank"][: program.ranks]
     makespan = int(ranks["finished"].max(initial=0))
     packets, cycles = int(state["measured"]), max(int(state["cycle"]), 1)
@@ -209,6 +209,21 @@ def _measurement(run: Simulation, placed: PlacedProgram, local: NDArray[np.bool_
         cpu_seconds=cpu,
         reordering=reordering(state),
     )
+
+
+def message_latencies(message: Any, local: NDArray[np.bool_]) -> NDArray[np.int64]:
+    """Cycles from the call that sends a message to its arrival, of those that arrived through the network.
+
+    A message that failures cost never arrives; where nobody waits for it the program ends without it.
+
+    Parameters
+    ----------
+    message : NumPy records
+        ``MESSAGE[...]`` at the end of the run.
+    local : ndarray, bool[message]
+        Messages within a host.
+    """
+    return np.asarray((message["arrived"] - message["started"])[~local & (message["arrived"] >= 0)], np.int64)
 
 
 def stuck_text(run: Simulation) -> str:

@@ -15,8 +15,7 @@ from hopforge.model.topology.failed import FailureError
 from hopforge.sim.packet import failures, golden_failures
 from hopforge.sim.packet import records as r
 from hopforge.sim.packet.golden_failures import Change, GoldenFailures
-from hopforge.sim.packet.network import PacketNetwork
-from hopforge.sim.packet.program_network import ProgramNetwork
+from hopforge.sim.packet.network import PacketNetwork, RouterNetwork
 from hopforge.sim.packet.simulation import measurement_rows, run_packets
 from hopforge.sim.pages.find import ResultSet
 from hopforge.sim.pages.network_view import _clock, _new_tables
@@ -34,7 +33,8 @@ def config(
     )
 
 
-def golden_of(network: PacketNetwork) -> GoldenFailures:
+def changes_of(network: RouterNetwork) -> list[Change]:
+    """What the golden network is told of the failures of a network."""
     assert network.failures is not None
     nodes, grid = places(network), network.grid
     changes = []
@@ -48,13 +48,18 @@ def golden_of(network: PacketNetwork) -> GoldenFailures:
         links = {(n, int(p)) for n, p in links}
         known = epoch.cycle + epoch.detection_cycles + epoch.reprogram_cycles
         changes.append(Change(epoch.cycle, frozenset(links), frozenset(gone), known))
+    return changes
+
+
+def golden_of(network: PacketNetwork) -> GoldenFailures:
+    nodes = places(network)
     pairs = [(h, m) for h in range(len(nodes)) for m in range(network.settings.messages)]
     return GoldenFailures(
-        grid,
+        network.grid,
         network.settings,
         {(nodes[h], m): nodes[int(network.destinations[h, m])] for h, m in pairs},
         {(nodes[h], m): int(network.births[h, m]) for h, m in pairs},
-        changes,
+        changes_of(network),
     )
 
 
@@ -262,16 +267,9 @@ def test_memory_for_the_ways_is_asked_for_before_it_is_taken(monkeypatch: pytest
         PacketNetwork(config((4, 4), "ofr", "{cycle: 3, links: [[0, 1]]}", "messages: 1"), 1.0, 1)
 
 
-def test_programs_and_unread_keys_are_told() -> None:
+def test_unread_keys_are_told() -> None:
     checked = config((4, 4), "ofr", "{cycle: 3, links: [[0, 1]]}")
     assert unused_sections(checked, ["net"]) == []
     runs = checked.simulation.model_copy(update={"failure_series_cycles": 7})
     told = checked.model_copy(update={"simulation": runs})
     assert unused_sections(told, ["net"]) == ["simulation.failure_series_cycles"]
-    program = parse_config(
-        "name: p\ntopology: {kind: torus, radices: [2, 2]}\nrouter: {model: packet}\nrouting: {algorithm: ofr}\n"
-        "traffic: {source: program}\nworkload: {kind: collective, operation: barrier}\n"
-        "simulation: {failures: [{cycle: 3, links: [[0, 1]]}]}\n"
-    )
-    with pytest.raises(UserError, match=r"^simulation.failures of a program need router.model=input_queued"):
-        ProgramNetwork(program, 1)

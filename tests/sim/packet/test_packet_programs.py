@@ -49,7 +49,7 @@ def places(network: ProgramNetwork) -> list[Place]:
     return [tuple(x[::-1]) for x in np.ndindex(radices[::-1])]
 
 
-def golden_of(network: ProgramNetwork) -> tuple[GoldenPrograms | GoldenCreditPrograms, list[Message]]:
+def hosts_of(network: ProgramNetwork) -> tuple[Hosts, list[Message]]:
     nodes, traffic, program = places(network), network.config.traffic, network.placed.program
     has_receive = set(program.operand[program.kind == op.POST].tolist())
     messages = []
@@ -74,9 +74,13 @@ def golden_of(network: ProgramNetwork) -> tuple[GoldenPrograms | GoldenCreditPro
             else:
                 operations.append((names[kind], messages[operand]))
         ranks.append(Rank(operations))
-    hosts = Hosts(ranks, traffic.injection == "packets")
+    return Hosts(ranks, traffic.injection == "packets"), messages
+
+
+def golden_of(network: ProgramNetwork) -> tuple[GoldenPrograms | GoldenCreditPrograms, list[Message]]:
+    hosts, messages = hosts_of(network)
     made = GoldenCreditPrograms if network.settings.queues == "receiving" else GoldenPrograms
-    return made(network.grid, network.settings, nodes, hosts), messages
+    return made(network.grid, network.settings, places(network), hosts), messages
 
 
 def assert_equal_to_golden(checked: Config) -> ProgramNetwork:
