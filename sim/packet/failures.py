@@ -98,11 +98,6 @@ def refuse_failures(config: Config, settings: Settings) -> None:
         return
     if settings.queues != "sending":
         raise PacketError("simulation.failures need packet.queues=sending with router.model=packet, not receiving")
-    if settings.algorithm != "abr" and settings.wraparound == "directions":
-        raise PacketError(
-            "simulation.failures need packet.wraparound=middle: a packet that keeps to its directions cannot go around "
-            "what has failed, not directions"
-        )
 
 
 class PacketFailures:

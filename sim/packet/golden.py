@@ -13,7 +13,7 @@ from hopforge.sim.packet.settings import Settings
 
 @dataclass(eq=False)
 class Packet:
-    """A packet and its life."""
+    """A packet and its life; `keeps`: to the directions of its detour, if that has some."""
 
     source: Place
     destination: Place
@@ -23,6 +23,7 @@ class Packet:
     accepted: int
     goal: Place = ()
     hops: int = 0
+    keeps: bool = True
     delivered: int = -1
 
 
@@ -209,7 +210,8 @@ class GoldenNetwork:
         if node == goal:
             goal = packet.destination
         to = 2 if goal == packet.destination else 1
-        room = self._sink_has_room(node) if node == goal else self._queue_for(node, goal, packet.via, to, (port, vc))
+        via = packet.via if packet.keeps else None
+        room = self._sink_has_room(node) if node == goal else self._queue_for(node, goal, via, to, (port, vc))
         self.answers[self.now + self.set.answer_cycles].append(
             (self.queues[origin], packet, bool(room), (origin[0], port))
         )

@@ -364,6 +364,6 @@ class GoldenFailures(GoldenNetwork):
         elif not room:
             self.refused += 1
         else:
-            packet.goal = goal
+            packet.goal, packet.keeps = goal, False
             packet.hops += node != origin[0]
             self._enter(node, packet, room, links)

@@ -299,6 +299,8 @@ def take_arrival(net: Net, node: int, p: int, comes_from: int, now: int) -> None
         append(net, ANSWERS, now + net.answer_cycles, reply)
         return
     append(net, ANSWERS, now + net.answer_cycles, reply + 1)
+    if net.around:
+        packet.directions = 0
     packet.goal = packet.destination if room >= 0 and room % VC_STRIDE == net.escape_vc else goal
     packet.hops += node != node_of(net, comes_from)
     place_packet(net, node, p, room, now)

@@ -181,7 +181,7 @@ def list_routes(net: Net, s: int, t: int) -> None:
     if net.algorithm != ABR and s != t:
         if net.algorithm == OFR:
             count = _list_outflank(net, s, t, count)
-        if net.torus and net.keeps_directions:
+        if net.torus and net.keeps_directions and not net.around:
             count = _list_orthants(net, s, t, count)
         elif net.torus:
             count = _list_middles(net, s, t, count)

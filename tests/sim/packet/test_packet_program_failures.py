@@ -105,7 +105,7 @@ def check_random(folder: Path, ranks: list[list[str]], parts: str, draw: st.Data
     (folder / "hosts.txt").write_text("\n".join(map(str, hosts)) + "\n")
     workload = f"kind: trace, file: {write(folder, ranks)}, mapping: {{kind: file, file: {folder / 'hosts.txt'}}}"
     start = draw.draw(st.sampled_from(["", ", rendezvous_bytes: 512", ", matched_bytes: 513, injection: packets"]))
-    more = draw.draw(st.sampled_from(["", ", feed_waits: true", ", switching: vct", ", inject_slots: 2"]))
+    more = draw.draw(st.sampled_from(["", ", feed_waits: true", ", switching: vct", ", wraparound: directions"]))
     algorithm, kind = draw.draw(
         st.sampled_from([("ofr", "torus"), ("por", "torus"), ("abr", "torus"), ("ofr", "mesh")])
     )
