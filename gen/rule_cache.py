@@ -12,7 +12,7 @@ from hopforge.hw.rule_cache import RuleCache
 from hopforge.model.config import Config
 from hopforge.model.lookup.rules.rule_cache_params import RuleCacheParams
 
-__all__ = ["generate_rule_cache", "rule_cache_blocks", "rule_cache_files", "rule_cache_name"]
+__all__ = ["generate_rule_cache", "rule_cache_blocks", "rule_cache_files", "rule_cache_name", "rule_cache_package"]
 
 PERIOD_NS = 1.5
 """Clock period of the constraints."""
@@ -51,8 +51,13 @@ def generate_rule_cache(config: Config, folder: Path, *, period_ns: float | None
 
 def rule_cache_files(config: Config, *, period_ns: float | None = None) -> dict[str, str]:
     """Text of every generated file by its name, Verilog first."""
+    return package_files(rule_cache_package(config), period_ns=period_ns)
+
+
+def rule_cache_package(config: Config) -> Package:
+    """Return what is generated of section `rule_cache`."""
     params, name = RuleCacheParams.from_config(config), rule_cache_name(config)
-    package = Package(
+    return Package(
         name=name,
         kind="rule_cache",
         description="Cache before a TCAM of prefix rules",
@@ -67,7 +72,6 @@ def rule_cache_files(config: Config, *, period_ns: float | None = None) -> dict[
         },
         documentation=_documentation(name, params),
     )
-    return package_files(package, period_ns=period_ns)
 
 
 def _documentation(name: str, p: RuleCacheParams) -> str:

@@ -13,6 +13,7 @@ from hopforge.gen.network import network_package
 from hopforge.gen.package import Package, package_constraints
 from hopforge.gen.q_table import q_table_package
 from hopforge.gen.router import router_package
+from hopforge.gen.rule_cache import rule_cache_package
 from hopforge.gen.synth import synthesize
 from hopforge.gen.synth_blocks import Block
 from hopforge.gen.synth_cells import Library
@@ -28,6 +29,7 @@ PARTS: dict[str, Callable[[Config], Package]] = {
     "router": router_package,
     "network": network_package,
     "q_table": q_table_package,
+    "rule_cache": rule_cache_package,
 }
 """What has constraints, by the name of the part."""
 

@@ -1,9 +1,9 @@
 """Mutation test of the benches: whether they notice a fault in the hardware.
 
-Many small faults are put into the netlists of the node reduction, the routing cache, the whole engine, a router or what
-a network adds to its routers (`mutation_subjects`). The golden traces of the benches are then played to each
-(`mutation_race`). A fault that no trace shows, and that is not proved to be without effect at the ports, is a hole in
-the stimulus.
+Many small faults are put into the netlists of the node reduction, the routing cache, the whole engine, a router, what
+a network adds to its routers, and others (`mutation_subjects`). The golden traces of the benches are then played to
+each (`mutation_race`). A fault that no trace shows, and that is not proved to be without effect at the ports, is a
+hole in the stimulus.
 """
 
 import re
@@ -35,6 +35,7 @@ _SHARES = {
     "network_interface": 1,
     "q_table": 1,
     "service_host": 1,
+    "rule_cache": 1,
 }  # of the mutants; the engine contains the others
 
 

@@ -9,7 +9,8 @@ import pandas as pd
 from hopforge.gen.mutate import Mutant
 
 BlockName = Literal[
-    "node_reduction", "routing_cache", "lookup", "router", "network_interface", "q_table", "service_host"
+    "node_reduction", "routing_cache", "lookup", "router", "network_interface", "q_table", "service_host",
+    "rule_cache",
 ]  # fmt: skip
 BLOCKS: tuple[BlockName, ...] = ("node_reduction", "routing_cache", "lookup")
 """The lookup engine and its blocks; the others are mutated each for itself."""
@@ -17,7 +18,8 @@ ROUTER: BlockName = "router"
 INTERFACE: BlockName = "network_interface"
 Q_TABLE: BlockName = "q_table"
 SERVICE_HOST: BlockName = "service_host"
-SINGLE_BLOCKS = (ROUTER, INTERFACE, Q_TABLE, SERVICE_HOST)
+RULE_CACHE: BlockName = "rule_cache"
+SINGLE_BLOCKS = (ROUTER, INTERFACE, Q_TABLE, SERVICE_HOST, RULE_CACHE)
 
 State = Literal["killed", "equivalent", "survived"]
 

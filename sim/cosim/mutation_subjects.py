@@ -14,9 +14,11 @@ from hopforge.hw.lookup_engine import is_deep
 from hopforge.hw.network import Network
 from hopforge.hw.q_table import QTable
 from hopforge.hw.router import Router
+from hopforge.hw.rule_cache import RuleCache
 from hopforge.hw.sliced_counter import slices
 from hopforge.model.config import Config
 from hopforge.model.lookup.params import LookupParams
+from hopforge.model.lookup.rules.rule_cache_params import RuleCacheParams
 from hopforge.model.router.configured import network_links
 from hopforge.model.router.links import topology_hosts
 from hopforge.model.router.params import RouterParams
@@ -26,10 +28,11 @@ from hopforge.sim.benches.network_interface import InterfaceTraffic, disagreeing
 from hopforge.sim.benches.node_reduction import node_reduction_bench
 from hopforge.sim.benches.q_table import QTableTraffic, q_table_replay
 from hopforge.sim.benches.routing_cache import routing_cache_bench
+from hopforge.sim.benches.rule_cache import RuleCacheTraffic, rule_cache_run
 from hopforge.sim.benches.service_host import ServiceTraffic, service_host_replay
 from hopforge.sim.cosim.lookup import engine_traffic
 from hopforge.sim.cosim.mutation_race import Surroundings, Use
-from hopforge.sim.cosim.mutation_report import INTERFACE, Q_TABLE, ROUTER, SERVICE_HOST, BlockName
+from hopforge.sim.cosim.mutation_report import INTERFACE, Q_TABLE, ROUTER, RULE_CACHE, SERVICE_HOST, BlockName
 from hopforge.sim.cosim.observed_engine import OBSERVER, ObservedEngine
 from hopforge.sim.cosim.prepared import engine_setup
 from hopforge.sim.cosim.router import router_of
@@ -107,6 +110,8 @@ def subject(config: Config, block: BlockName, seed: int) -> Subject:
         return q_table_subject(QTableParams.from_config(config), seed)
     if block == SERVICE_HOST:
         return service_host_subject(service_host_design(config), seed)
+    if block == RULE_CACHE:
+        return rule_cache_subject(RuleCacheParams.from_config(config), seed)
     params = engine_parameters(config)
     if block == "lookup":
         return engine_subject(config, params, seed)
@@ -267,6 +272,17 @@ def service_host_subject(design: ServiceHostDesign, seed: int) -> Subject:
         for n, (cycles, rates) in enumerate(shapes)
     ]  # fmt: skip
     return Subject(SERVICE_HOST, hardware, replays, _USED_CYCLES, reset={"now": first})
+
+
+def rule_cache_subject(params: RuleCacheParams, seed: int) -> Subject:
+    """Return a rule cache with its TCAM, with traces of its bench, shortest first."""
+    shapes = [(300, 0.02), (3000, 0.02), (10_000, 0.005), (10_000, 0.1), (20_000, 0.3)]
+    runs = [
+        RuleCacheTraffic(lookups=lookups, seed=100 * seed + n, updates=updates)
+        for n, (lookups, updates) in enumerate(shapes)
+    ]
+    replays: list[Callable[[], Replay]] = [lambda one=one: rule_cache_run(params, one).replay for one in runs]  # type: ignore[misc]
+    return Subject(RULE_CACHE, RuleCache(params), replays, _USED_CYCLES)
 
 
 def _event_counters(params: LookupParams) -> dict[str, int]:

@@ -30,6 +30,8 @@ CONFIGS = {
     "router": ROUTERS,
     "network": ROUTERS,
     "q_table": "name: small\ntopology: {kind: dragonfly, p: 1, a: 2, h: 1}\n",
+    "rule_cache": "name: small\ntopology: {kind: mesh, radices: [2]}\n"
+    "rule_cache: {entries: 2, rows: 3, address_bits: 4, output_bits: 2, id_bits: 1}\n",
 }
 
 
@@ -104,7 +106,7 @@ def test_a_path_that_the_manifest_does_not_name(monkeypatch):
 
 
 def test_the_manifest_says_what_the_constraints_say():
-    for part, period in (("lookup", 1.0), ("router", 1.5), ("network", 1.5), ("q_table", 1.3)):
+    for part, period in (("lookup", 1.0), ("router", 1.5), ("network", 1.5), ("q_table", 1.3), ("rule_cache", 1.5)):
         package = PARTS[part](parse_config(CONFIGS[part]))
         assert f"create_clock -name clk -period {period:g} " in package_constraints(package)
         Fragment.get(package.component, None)  # only its ports are wanted, but Amaranth warns of what is not elaborated
@@ -122,7 +124,7 @@ def test_the_manifest_says_what_the_constraints_say():
 
 def test_parts_and_tools_have_names(monkeypatch, tmp_path):
     config = parse_config(CONFIGS["lookup"])
-    with pytest.raises(UserError, match="part must be one of lookup, router, network, q_table, not 'tcam'"):
+    with pytest.raises(UserError, match="part must be one of lookup, router, network, q_table, rule_cache, not 'tcam'"):
         check_timing(config, "tcam", library())
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(UserError, match=r"timing needs OpenSTA \(sta\), which is missing: apt-get install opensta"):

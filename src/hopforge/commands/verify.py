@@ -89,7 +89,8 @@ def mutate(
     block: Annotated[
         str,
         typer.Option(
-            help="node_reduction, routing_cache, lookup, all of them; router; network_interface; q_table; service_host."
+            help="node_reduction, routing_cache, lookup, all of them; router; network_interface; q_table; "
+            "service_host; rule_cache."
         ),
     ] = "all",
     seed: Annotated[int | None, typer.Option(min=0, max=MOST_SEED, help="Of mutants and stimulus (default 1).")] = None,

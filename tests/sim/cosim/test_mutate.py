@@ -402,6 +402,24 @@ def test_bench_kills_mutants_of_service_hosts(tmp_path: Path) -> None:
     assert enough(report), list(survivor_lines(report))
 
 
+@pytest.mark.study
+def test_bench_kills_mutants_of_rule_caches(tmp_path: Path) -> None:
+    configs = [load_config(CONFIGS / "rules" / f"{policy}.yml", hardware=True) for policy in ("mep", "host")]
+    report = mutate(configs, 40, blocks=("rule_cache",), output=tmp_path)
+    assert enough(report), list(survivor_lines(report))
+
+
+def test_netlist_of_a_rule_cache_has_the_ports_of_its_traces(tmp_path: Path) -> None:
+    config = load_config(CONFIGS / "rules" / "mep.yml", hardware=True)
+    cache = subject(config, "rule_cache", 1)
+    netlist = write_netlist(cache.component, "rule_cache", tmp_path)
+    replay = cache.replays[0]()
+    assert {name for name, _ in netlist.inputs} == set(replay.inputs)
+    assert {name for name, _ in netlist.outputs} == {output.name for output in replay.outputs}
+    files = {line.partition(":")[0] for mutant in netlist.mutants(150, 1) for line in mutant.source.split("|")}
+    assert {"hopforge/hw/rule_cache.py", "hopforge/hw/cube_lines.py", "hopforge/hw/prefix_rules.py"} <= files
+
+
 def test_score_leaves_equivalent_mutants_out() -> None:
     mutant = Mutant(1, "inv", "$1", "A", 2, "word[2]", "hopforge/hw/x.py:1", "")
     states = ["killed"] * 18 + ["equivalent"] * 5 + ["survived"]
@@ -419,7 +437,7 @@ def test_mistakes_are_one_line(tmp_path: Path) -> None:
     with pytest.raises(
         UserError,
         match="block must be one of node_reduction, routing_cache, lookup, router, network_interface, q_table, "
-        "service_host or all, not 'tcam'",
+        "service_host, rule_cache or all, not 'tcam'",
     ):
         block_names("tcam")
     with pytest.raises(UserError, match="--seed and --seed-from-commit exclude each other"):
