@@ -48,6 +48,7 @@ from hopforge.model.network.parts.sped_switch import sped_match
 from hopforge.model.network.parts.spray_arrays import put_spraying
 from hopforge.model.network.parts.switch_match import switch_match
 from hopforge.model.network.parts.vc_match import match_vcs
+from hopforge.model.network.parts.maximum_match import match_maximum
 from hopforge.model.network.parts.wavefront import match_wavefront
 from hopforge.model.network.parts.wide_switch import wide_match
 from hopforge.model.network.service_ports import for_service_hosts, with_service_hosts
@@ -246,6 +247,8 @@ def _put_router_parts(state: NetState, router: RouterParameters, ports: int) -> 
         state.put_function("speculation", speculate)
     if router.va == "wavefront":
         state.put_function("vc_match", match_wavefront)
+    if router.va == "max_size":
+        state.put_function("vc_match", match_maximum)
     if router.va == "free_queue":
         state.put_function("vc_match", ask_with_heads)
         state.put_function("vc_queue", give_vcs)
