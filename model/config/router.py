@@ -13,7 +13,7 @@ Allocator = Literal["input_first", "output_first", "islip", "wavefront", "max_si
 #: what only the router of docs/definitions/router.md has
 INPUT_QUEUED_KEYS = {
     "switching", "route_computation", "rc_cycles", "lookahead", "va", "sa", "arbiter", "qos", "speculation",
-    "hold_switch", "allocator_iterations", "input_speedup", "output_speedup", "internal_speedup", "vc_release",
+    "hold_switch", "allocator_iterations", "input_speedup", "output_speedup", "internal_speedup", "output_queue_flits", "vc_release",
     "credit_delay_cycles", "link_latency_cycles", "global_latency_cycles", "host_latency_cycles", "cycles_per_flit",
     "flit_bits", "tag_bits", "length_bits", "flit_buffers", "protection", "host_ports", "stream_beats",
 }  # fmt: skip
@@ -104,6 +104,9 @@ class RouterConfig(Section):
     internal_speedup: Annotated[float, Field(ge=1, le=8)] = 1.0
     """Steps of a router in a cycle, on average; flits wait behind the crossbar for the link (above 1: not in
     hardware)."""
+    output_queue_flits: Annotated[int, Field(ge=1, le=65535)] | None = None
+    """With `output_speedup` or `internal_speedup` above 1: an output that holds so many flits behind the crossbar is
+    granted none (default: any number waits; not in hardware)."""
     vc_release: Literal["tail", "credits"] = "tail"
     """A virtual channel is free when the tail has left, or when all its credits are back."""
     credit_delay_cycles: Annotated[int, Field(ge=0, le=1024)] = 0
@@ -168,6 +171,9 @@ class RouterConfig(Section):
             yield Problem("hold_switch", "must be false with speculation and with va=free_queue, not true")
         if self.sped_up:
             yield from self._speedup_problems()
+        if self.output_queue_flits is not None and self.output_speedup == 1 and self.internal_speedup == 1:
+            if self.model == "input_queued":
+                yield Problem("output_queue_flits", "needs output_speedup or internal_speedup above 1")
         if self.sa == "input_ahead" and self.model == "input_queued":
             problem = choice_ahead_problem(self.va, self.route_computation, self.rc_cycles, self.switching)
             if problem:

@@ -107,6 +107,7 @@ def empty_sizes(topology: Topology, router: RouterParameters, tables: Tables, wh
         "crossbar_pointer": NP * (router.output_speedup + 2 * router.input_speedup) if router.sped_up else 1,
         "credit_sent": NP if router.sped_up else 1,
         "credit_step": NP if router.sped_up else 1,
+        "crossing": NP if router.output_queue_flits is not None else 1,
         "router": R,
         "histogram": HISTOGRAM_BINS,
         "network_histogram": HISTOGRAM_BINS,

@@ -233,6 +233,7 @@ def _set_router(state: NetState, router: RouterParameters) -> None:
     s["lookahead"] = router.lookahead
     s["head_credits"] = router.va == "free_queue"
     s["sped_up"], s["output_queues"] = router.sped_up, router.has_output_queues
+    s["output_room"] = router.output_queue_flits or 0
     s["input_speedup"], s["output_speedup"] = router.input_speedup, router.output_speedup
     s["internal_speedup"], s["iterations"] = router.internal_speedup, router.allocator_iterations
     s["router_credit_delay"], s["deadlock_cycles"] = router.credit_delay_cycles, router.deadlock_cycles

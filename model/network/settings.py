@@ -64,6 +64,7 @@ class RouterParameters:
     input_speedup: int = 1
     output_speedup: int = 1
     internal_speedup: float = 1.0
+    output_queue_flits: int | None = None
     vc_release: str = "tail"
     credit_delay_cycles: int = 0
     link_latency_cycles: Any = 1
@@ -130,6 +131,9 @@ class RouterParameters:
         yield "input_speedup", divides, f"a divisor of vcs={self.vcs}", self.input_speedup
         yield "output_speedup", 1 <= self.output_speedup <= 16, "1..16", self.output_speedup
         yield "internal_speedup", 1 <= self.internal_speedup <= 8, "1..8", self.internal_speedup
+        queued = self.output_queue_flits is None or (self.has_output_queues and self.output_queue_flits >= 1)
+        limit = "None, or at least 1 with output_speedup or internal_speedup above 1"
+        yield "output_queue_flits", queued, limit, self.output_queue_flits
         yield "sa", islip or not self.has_crossbar_ports, f"output_first or islip {beside}", self.sa
         yield "sa", plain or self.sa != "input_ahead", f"another one than input_ahead {beside}", self.sa
         yield "va", plain or self.va != "free_queue", f"another one than free_queue {beside}", self.va

@@ -84,6 +84,14 @@ def test_a_key_becomes(tmp_path: Path, parameter: str, where: str, expected: Any
     assert sections(tmp_path, MESH, parameter)[section][key] == expected
 
 
+def test_output_buffers_matter_with_speedups_only(tmp_path: Path) -> None:
+    limited = sections(tmp_path, MESH, "internal_speedup=2.0", "output_buffer_size=8")["router"]
+    assert limited["output_queue_flits"] == 8
+    assert sections(tmp_path, MESH, "output_buffer_size=1")["router"] == sections(tmp_path, MESH)["router"]
+    with pytest.raises(BooksimError, match="output_buffer_size = 0: must be -1 or 1 to 65535"):
+        sections(tmp_path, MESH, "output_buffer_size=0")
+
+
 def test_iterations_and_arbiters_stand_in_brackets(tmp_path: Path) -> None:
     """BookSim's router does not hand its configuration to its allocators: runs with these keys are bit-identical."""
     plain = sections(tmp_path, MESH)["router"]
