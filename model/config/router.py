@@ -13,9 +13,10 @@ Allocator = Literal["input_first", "output_first", "islip", "wavefront", "max_si
 #: what only the router of docs/definitions/router.md has
 INPUT_QUEUED_KEYS = {
     "switching", "route_computation", "rc_cycles", "lookahead", "va", "sa", "arbiter", "qos", "speculation",
-    "hold_switch", "allocator_iterations", "input_speedup", "output_speedup", "internal_speedup", "output_queue_flits", "vc_release",
-    "credit_delay_cycles", "link_latency_cycles", "global_latency_cycles", "host_latency_cycles", "cycles_per_flit",
-    "flit_bits", "tag_bits", "length_bits", "flit_buffers", "protection", "host_ports", "stream_beats",
+    "hold_switch", "allocator_iterations", "input_speedup", "output_speedup", "internal_speedup", "output_queue_flits",
+    "vc_release", "credit_delay_cycles", "link_latency_cycles", "global_latency_cycles", "host_latency_cycles",
+    "cycles_per_flit", "flit_bits", "tag_bits", "length_bits", "flit_buffers", "protection", "host_ports",
+    "stream_beats",
 }  # fmt: skip
 #: times in ns that can stand in place of times in cycles
 CYCLES_OF = {
@@ -171,9 +172,9 @@ class RouterConfig(Section):
             yield Problem("hold_switch", "must be false with speculation and with va=free_queue, not true")
         if self.sped_up:
             yield from self._speedup_problems()
-        if self.output_queue_flits is not None and self.output_speedup == 1 and self.internal_speedup == 1:
-            if self.model == "input_queued":
-                yield Problem("output_queue_flits", "needs output_speedup or internal_speedup above 1")
+        queued = self.output_speedup > 1 or self.internal_speedup > 1 or self.model != "input_queued"
+        if self.output_queue_flits is not None and not queued:
+            yield Problem("output_queue_flits", "needs output_speedup or internal_speedup above 1")
         if self.sa == "input_ahead" and self.model == "input_queued":
             problem = choice_ahead_problem(self.va, self.route_computation, self.rc_cycles, self.switching)
             if problem:
@@ -237,9 +238,9 @@ class RoutingConfig(Section):
 
     algorithm: Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$")] = "dor"
     """dor, star_channel, por (torus), ofr, dqn (mesh, torus), with `router.model: packet` abr, too; d_mod_k, nca, anca
-    (fat_tree); dest_tag (butterfly); dragonfly_min, valiant_group, valiant_node, ugal_group, ugal_node, par, q_routing, q_adaptive
-    (dragonfly; q_adaptive also dragonfly_plus and cascade); dimwar, omniwar, dal (hyperx); valiant_compact,
-    ugal_compact (polarfly); minimal, valiant, ugal, ugal_global, shortest, up_down, shortest_escape, tables (any
+    (fat_tree); dest_tag (butterfly); dragonfly_min, valiant_group, valiant_node, ugal_group, ugal_node, par,
+    q_routing, q_adaptive (dragonfly; q_adaptive also dragonfly_plus and cascade); dimwar, omniwar, dal (hyperx);
+    valiant_compact, ugal_compact (polarfly); minimal, valiant, ugal, ugal_global, shortest, up_down, shortest_escape, tables (any
     network); booksim_dor, booksim_xy_yx, booksim_adaptive_xy_yx, booksim_romm, booksim_valiant, booksim_ugal,
     booksim_ugal_xy_yx, booksim_nca, booksim_min, booksim_val, booksim_ugal_four, both also with _by_hop
     (docs/definitions/booksim-routing.md); or `file`."""

@@ -39,6 +39,7 @@ from hopforge.model.network.parts.free_queue import ask_with_heads, give_vcs
 from hopforge.model.network.parts.held_switch import held_match
 from hopforge.model.network.parts.islip_vcs import match_islip
 from hopforge.model.network.parts.lookup_build import attach_lookup
+from hopforge.model.network.parts.maximum_match import match_maximum
 from hopforge.model.network.parts.messages import put_message_slots
 from hopforge.model.network.parts.program_arrays import put_program
 from hopforge.model.network.parts.reply_arrays import put_replies
@@ -48,7 +49,6 @@ from hopforge.model.network.parts.sped_switch import sped_match
 from hopforge.model.network.parts.spray_arrays import put_spraying
 from hopforge.model.network.parts.switch_match import switch_match
 from hopforge.model.network.parts.vc_match import match_vcs
-from hopforge.model.network.parts.maximum_match import match_maximum
 from hopforge.model.network.parts.wavefront import match_wavefront
 from hopforge.model.network.parts.wide_switch import wide_match
 from hopforge.model.network.service_ports import for_service_hosts, with_service_hosts

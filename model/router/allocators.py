@@ -7,8 +7,8 @@ __all__ = [
     "Allocation",
     "Arbitration",
     "InputFirst",
-    "MaximumSize",
     "MatrixArbitration",
+    "MaximumSize",
     "OutputFirst",
     "RoundRobinArbitration",
     "Wavefront",
@@ -181,7 +181,9 @@ class MaximumSize(Allocation):
         """Return the new output of each input on a shortest path to an output that nobody has."""
         holder = {m: n for n, m in grants.items()}
         inputs = [n % self.size for n in range(self.first, self.first + self.size)]
-        layer = [(n, {}) for n in inputs if n in requests and n not in grants]
+        layer: list[tuple[int, dict[int, int]]] = [
+            (n, {}) for n in inputs if n in requests and n not in grants
+        ]
         seen: set[int] = set()
         while layer:
             further = []
@@ -203,8 +205,9 @@ class MaximumSize(Allocation):
 
 
 def allocation(kind: str, size: int, arbiter: str = "round_robin") -> Allocation:
-    """Return the allocator of a name: ``input_first``, ``output_first``, ``islip`` (the same), ``wavefront`` or
-    ``max_size``.
+    """Return the allocator of a name.
+
+    Names: ``input_first``, ``output_first``, ``islip`` (the same), ``wavefront``, ``max_size``.
 
     ``input_ahead`` differs from ``input_first`` in what its inputs choose from, not in the matching.
 

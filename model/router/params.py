@@ -135,8 +135,8 @@ class RouterParams:
     lookahead : LookAhead, optional
         Heads bring their route along, and leave with that of the next router.
     va, sa : str
-        ``input_first``, ``output_first``, ``wavefront`` or ``max_size`` (golden routers only); va also ``free_queue``: no VC allocator, and with it sa
-        also ``input_ahead``: inputs choose a cycle ahead.
+        ``input_first``, ``output_first``, ``wavefront`` or ``max_size`` (golden routers only); va also ``free_queue``:
+        no VC allocator, and with it sa also ``input_ahead``: inputs choose a cycle ahead.
     arbiter : str
         ``round_robin`` or ``matrix``.
     speculation : bool

@@ -9,9 +9,9 @@ from hopforge.model.network.core.hooks import HOOK_SIGNATURE
 from hopforge.model.network.core.records import Net, router_at
 from hopforge.model.network.parts.vc_match import grant_vc
 
-# Arrays of width = ports · VCs, one behind the other. ``pair_order``: whence an output was reached, the row matched with
-# it; ``pair_request``: two lists of rows; ``pair_output``: of a row its first output, the output matched with it, and
-# the mask of its outputs.
+# Arrays of width = ports · VCs, one behind the other. ``pair_order``: whence an output was reached, the row matched
+# with it; ``pair_request``: two lists of rows; ``pair_output``: of a row its first output, the output matched with it,
+# and the mask of its outputs.
 
 
 @inner
@@ -96,7 +96,7 @@ def match_most_ports(net: Net, router: int, requested: int, speculative: int) ->
             asking_outputs[i] = 0
             rows += 1
     match_most(net, rows)
-    count = int64(0)
+    count = 0
     for row in range(rows):
         o = of_row[width + row]
         if o >= 0:

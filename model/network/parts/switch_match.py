@@ -1,4 +1,4 @@
-"""SA with input-first, wavefront and maximum-size allocators and with matrix arbiters, compiled only where they are used."""
+"""SA with input-first, wavefront and max_size allocators and with matrix arbiters, compiled only where used."""
 
 from typing import Any
 

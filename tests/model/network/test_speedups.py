@@ -106,7 +106,7 @@ def test_flits_of_a_queue_leave_in_turn() -> None:
 
 @pytest.mark.parametrize("most", [1, 2, 5])
 def test_a_full_queue_is_granted_nothing(most: int) -> None:
-    """No grant while `most` flits wait: granted two cycles before or earlier, and not sent; they come two cycles later."""
+    """No grant while `most` flits wait: granted two cycles before or earlier, not sent; sent ones come two later."""
     run, log = events(f"output_speedup: 4, output_queue_flits: {most}", 0.5, CROWDED, f"packet_flits: 3, {OVER}")
     port = int(run.state["host"]["output_vc"][4])
     granted = np.array([cycle for cycle, kind, _, m, _ in log if kind == GRANTED and port <= m < port + 4])

@@ -163,7 +163,7 @@ def test_maximum_size_is_maximum_and_begins_at_its_pointer() -> None:
 
 
 def test_unknown_names() -> None:
-    with pytest.raises(ValueError, match="kind must be one of input_first, output_first, islip, wavefront, max_size, not 'x'"):
+    with pytest.raises(ValueError, match="one of input_first, output_first, islip, wavefront, max_size, not 'x'"):
         allocation("x", 2)
     with pytest.raises(ValueError, match="arbiter must be one of round_robin, matrix, not 'x'"):
         allocation("wavefront", 2, "x")
