@@ -241,8 +241,9 @@ class RoutingConfig(Section):
     (fat_tree); dest_tag (butterfly); dragonfly_min, valiant_group, valiant_node, ugal_group, ugal_node, par,
     q_routing, q_adaptive (dragonfly; q_adaptive also dragonfly_plus and cascade); dimwar, omniwar, dal (hyperx);
     valiant_compact, ugal_compact (polarfly); minimal, valiant, ugal, ugal_global, shortest, up_down,
-    shortest_escape, tables (any network); booksim_dor, booksim_xy_yx, booksim_adaptive_xy_yx, booksim_romm, booksim_valiant, booksim_ugal,
-    booksim_ugal_xy_yx, booksim_nca, booksim_min, booksim_val, booksim_ugal_four, both also with _by_hop
+    shortest_escape, tables (any network); booksim_dor, booksim_xy_yx, booksim_adaptive_xy_yx, booksim_romm,
+    booksim_valiant, booksim_ugal, booksim_ugal_xy_yx, booksim_nca, booksim_min, booksim_val, booksim_ugal_four, both
+    also with _by_hop
     (docs/definitions/booksim-routing.md); or `file`."""
     file: ConfigPath | None = None
     """For `algorithm: file`: Python file with a function `prepare`; relative to this configuration file."""
