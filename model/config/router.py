@@ -8,14 +8,15 @@ from pydantic import Field
 from hopforge.model.config.base import ConfigPath, Problem, Section
 from hopforge.model.config.dqn import DqnConfig
 
-Allocator = Literal["input_first", "output_first", "islip", "wavefront"]
+Allocator = Literal["input_first", "output_first", "islip", "wavefront", "max_size"]
 
 #: what only the router of docs/definitions/router.md has
 INPUT_QUEUED_KEYS = {
     "switching", "route_computation", "rc_cycles", "lookahead", "va", "sa", "arbiter", "qos", "speculation",
-    "hold_switch", "allocator_iterations", "input_speedup", "output_speedup", "internal_speedup", "vc_release",
-    "credit_delay_cycles", "link_latency_cycles", "global_latency_cycles", "host_latency_cycles", "cycles_per_flit",
-    "flit_bits", "tag_bits", "length_bits", "flit_buffers", "protection", "host_ports", "stream_beats",
+    "hold_switch", "allocator_iterations", "input_speedup", "output_speedup", "internal_speedup", "output_queue_flits",
+    "vc_release", "credit_delay_cycles", "link_latency_cycles", "global_latency_cycles", "host_latency_cycles",
+    "cycles_per_flit", "flit_bits", "tag_bits", "length_bits", "flit_buffers", "protection", "host_ports",
+    "stream_beats",
 }  # fmt: skip
 #: times in ns that can stand in place of times in cycles
 CYCLES_OF = {
@@ -104,6 +105,9 @@ class RouterConfig(Section):
     internal_speedup: Annotated[float, Field(ge=1, le=8)] = 1.0
     """Steps of a router in a cycle, on average; flits wait behind the crossbar for the link (above 1: not in
     hardware)."""
+    output_queue_flits: Annotated[int, Field(ge=1, le=65535)] | None = None
+    """With `output_speedup` or `internal_speedup` above 1: an output that holds so many flits behind the crossbar is
+    granted none (default: any number waits; not in hardware)."""
     vc_release: Literal["tail", "credits"] = "tail"
     """A virtual channel is free when the tail has left, or when all its credits are back."""
     credit_delay_cycles: Annotated[int, Field(ge=0, le=1024)] = 0
@@ -168,6 +172,9 @@ class RouterConfig(Section):
             yield Problem("hold_switch", "must be false with speculation and with va=free_queue, not true")
         if self.sped_up:
             yield from self._speedup_problems()
+        queued = self.output_speedup > 1 or self.internal_speedup > 1 or self.model != "input_queued"
+        if self.output_queue_flits is not None and not queued:
+            yield Problem("output_queue_flits", "needs output_speedup or internal_speedup above 1")
         if self.sa == "input_ahead" and self.model == "input_queued":
             problem = choice_ahead_problem(self.va, self.route_computation, self.rc_cycles, self.switching)
             if problem:
@@ -231,11 +238,12 @@ class RoutingConfig(Section):
 
     algorithm: Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$")] = "dor"
     """dor, star_channel, por (torus), ofr, dqn (mesh, torus), with `router.model: packet` abr, too; d_mod_k, nca, anca
-    (fat_tree); dragonfly_min, valiant_group, valiant_node, ugal_group, ugal_node, par, q_routing, q_adaptive
-    (dragonfly; q_adaptive also dragonfly_plus and cascade); dimwar, omniwar, dal (hyperx); valiant_compact,
-    ugal_compact (polarfly); minimal, valiant, ugal, ugal_global, shortest, up_down, shortest_escape, tables (any
-    network); booksim_dor, booksim_xy_yx, booksim_adaptive_xy_yx, booksim_romm, booksim_valiant, booksim_ugal,
-    booksim_ugal_xy_yx, booksim_nca, booksim_min, booksim_val, booksim_ugal_four, both also with _by_hop
+    (fat_tree); dest_tag (butterfly); dragonfly_min, valiant_group, valiant_node, ugal_group, ugal_node, par,
+    q_routing, q_adaptive (dragonfly; q_adaptive also dragonfly_plus and cascade); dimwar, omniwar, dal (hyperx);
+    valiant_compact, ugal_compact (polarfly); minimal, valiant, ugal, ugal_global, shortest, up_down,
+    shortest_escape, tables (any network); booksim_dor, booksim_xy_yx, booksim_adaptive_xy_yx, booksim_romm,
+    booksim_valiant, booksim_ugal, booksim_ugal_xy_yx, booksim_nca, booksim_min, booksim_val, booksim_ugal_four, both
+    also with _by_hop
     (docs/definitions/booksim-routing.md); or `file`."""
     file: ConfigPath | None = None
     """For `algorithm: file`: Python file with a function `prepare`; relative to this configuration file."""

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hopforge.model.config import Config
-from hopforge.model.network.core.records import FREE_QUEUE, INPUT_FIRST, OUTPUT_FIRST, WAVEFRONT
+from hopforge.model.network.core.records import FREE_QUEUE, INPUT_FIRST, MAXIMUM, OUTPUT_FIRST, WAVEFRONT
 from hopforge.model.network.core.state import NetworkError
 from hopforge.model.network.parts.agent_state import AgentParameters
 from hopforge.model.network.parts.class_arrays import TrafficClasses
@@ -24,7 +24,10 @@ from hopforge.model.topology.groups import GROUPED_KINDS
 from hopforge.model.topology.link_times import input_queued_cycles, port_values
 from hopforge.model.topology.tiers import cycles_per_flit, has_speeds, link_ns
 
-ALLOCATORS = {"input_first": INPUT_FIRST, "output_first": OUTPUT_FIRST, "islip": OUTPUT_FIRST, "wavefront": WAVEFRONT}
+ALLOCATORS = {
+    "input_first": INPUT_FIRST, "output_first": OUTPUT_FIRST, "islip": OUTPUT_FIRST, "wavefront": WAVEFRONT,
+    "max_size": MAXIMUM,
+}  # fmt: skip
 VC_ALLOCATORS = ALLOCATORS | {"free_queue": FREE_QUEUE}
 SWITCH_ALLOCATORS = ALLOCATORS | {"input_ahead": INPUT_FIRST}
 SWITCHING = {"wormhole": 0, "vct": 1, "saf": 2}
@@ -61,6 +64,7 @@ class RouterParameters:
     input_speedup: int = 1
     output_speedup: int = 1
     internal_speedup: float = 1.0
+    output_queue_flits: int | None = None
     vc_release: str = "tail"
     credit_delay_cycles: int = 0
     link_latency_cycles: Any = 1
@@ -127,6 +131,9 @@ class RouterParameters:
         yield "input_speedup", divides, f"a divisor of vcs={self.vcs}", self.input_speedup
         yield "output_speedup", 1 <= self.output_speedup <= 16, "1..16", self.output_speedup
         yield "internal_speedup", 1 <= self.internal_speedup <= 8, "1..8", self.internal_speedup
+        queued = self.output_queue_flits is None or (self.has_output_queues and self.output_queue_flits >= 1)
+        limit = "None, or at least 1 with output_speedup or internal_speedup above 1"
+        yield "output_queue_flits", queued, limit, self.output_queue_flits
         yield "sa", islip or not self.has_crossbar_ports, f"output_first or islip {beside}", self.sa
         yield "sa", plain or self.sa != "input_ahead", f"another one than input_ahead {beside}", self.sa
         yield "va", plain or self.va != "free_queue", f"another one than free_queue {beside}", self.va

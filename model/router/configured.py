@@ -40,6 +40,9 @@ def _check(config: Config) -> None:
         raise UserError("router.hold_switch must be false in hardware, not true")
     if router.sped_up:
         raise UserError(f"router.{router.sped_up} must be 1 in hardware, not {getattr(router, router.sped_up):g}")
+    for key in ("va", "sa"):
+        if getattr(router, key) == "max_size":
+            raise UserError(f"router.{key} must be another allocator in hardware, not max_size (its paths take steps)")
     if router.switching == "saf":
         raise UserError("router.switching must be wormhole or vct in hardware, not saf")
     if router.speculation == "shared":

@@ -6,12 +6,13 @@ from hopforge.sim.booksim.keys import Settings, with_parameters
 
 #: allocators of both, and whether BookSim's has arbiters of a kind of their own
 _ALLOCATORS = {"islip": "islip", "separable_input_first": "input_first", "separable_output_first": "output_first",
-               "wavefront": "wavefront"}  # fmt: skip
-_LACKS = {"max_size", "pim", "loa", "rr_wavefront", "select"}
+               "wavefront": "wavefront", "max_size": "max_size"}  # fmt: skip
+_LACKS = {"pim", "loa", "rr_wavefront", "select"}
 _ARBITERS = ("round_robin", "matrix")
 #: keys that the router iq does not pass to its allocators (`Allocator::NewAllocator` without a configuration)
 _NOT_ASKED = ("arb_type", "alloc_iters")
 _MOST_CYCLES = 1024
+_MOST_QUEUED = 65535
 _MOST_ITERATIONS, _MOST_SPEEDUP, _MOST_STEPS = 16, 16, 8
 #: BookSim's loops over a stage end at the first flit that is in it, so that the others of the router wait
 _BATCHES = "BookSim takes a batch at a time through a stage of several cycles, hopforge's are pipelined"
@@ -25,7 +26,6 @@ _ONLY: dict[str, tuple[int | float | str, str]] = {
     "vc_busy_when_full": (0, "hopforge takes a virtual channel for free although it has no credit"),
     "vc_prioritize_empty": (0, "hopforge does not prefer empty virtual channels"),
     "vc_shuffle_requests": (0, "hopforge does not shuffle requests"),
-    "output_buffer_size": (-1, "hopforge's router has no output buffers of a limited size"),
     "vc_alloc_delay": (1, "BookSim itself ends with a failed assertion unless it is 1"),
     "sw_alloc_delay": (1, "BookSim itself ends with a failed assertion unless it is 1"),
 }
@@ -49,6 +49,7 @@ def translate_router(settings: Settings) -> dict[str, Any]:
     router: dict[str, Any] = {"vcs": vcs, "buffer_flits": _buffer_flits(settings, vcs)}
     router |= _allocators(settings)
     router |= _speedups(settings, vcs)
+    router |= _output_queue(settings, router)
     router |= _speculation(settings)
     router["rc_cycles"] = settings.at_least("routing_delay", 0)
     if router["rc_cycles"] > 1:
@@ -92,6 +93,19 @@ def _speedups(settings: Settings, vcs: int) -> dict[str, Any]:
     return {key: value for key, value in found.items() if value != 1}
 
 
+def _output_queue(settings: Settings, router: dict[str, Any]) -> dict[str, Any]:
+    """Return the limit of the queues behind the crossbar, which there are with speedups only."""
+    size = settings.whole("output_buffer_size")
+    if size == -1:
+        return {}
+    if not 1 <= size <= _MOST_QUEUED:
+        settings.refuse("output_buffer_size", f"must be -1 or 1 to {_MOST_QUEUED}")
+    if "output_speedup" in router or "internal_speedup" in router:
+        return {"output_queue_flits": size}
+    settings.no_effect("without speedup of outputs or routers no flit waits behind the crossbar", "output_buffer_size")
+    return {}
+
+
 def _refuse_beside_speedups(settings: Settings, router: dict[str, Any]) -> None:
     """Refuse what hopforge has without speedups and with one iteration only."""
     speedup = next((key for key in ("input_speedup", "output_speedup", "internal_speedup") if key in router), "")
@@ -122,7 +136,7 @@ def _allocators(settings: Settings) -> dict[str, Any]:
         if name == "islip":
             iterations[key] = _iterations(settings, key, parameters)
             arbiters[key] = "round_robin"
-        elif name != "wavefront":
+        elif name not in ("wavefront", "max_size"):
             iterations[key] = 1
             arbiters[key] = parameters[0] if parameters else "round_robin"
             if arbiters[key] not in _ARBITERS:
@@ -158,6 +172,8 @@ def _speculation(settings: Settings) -> dict[str, Any]:
     settings.must_be("spec_mask_by_reqs", 0, "hopforge masks by grants, not by requests")
     own, other = settings.text("sw_allocator"), settings.text("spec_sw_allocator")
     if other == "prio":
+        if own == "max_size":
+            settings.refuse("speculative", "BookSim's max_size knows no priorities; hopforge does that for islip only")
         return {"speculation": "shared" if own == "islip" else True}
     if other != own:
         settings.refuse("spec_sw_allocator", f"must be prio or the switch allocator {own}")

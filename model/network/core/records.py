@@ -22,7 +22,7 @@ IDLE, RC, VA, ACTIVE, DRAIN = range(5)
 #: kind bits of a flit
 HEAD, TAIL = 1, 2
 #: allocator kinds
-INPUT_FIRST, OUTPUT_FIRST, WAVEFRONT, FREE_QUEUE = range(4)
+INPUT_FIRST, OUTPUT_FIRST, WAVEFRONT, FREE_QUEUE, MAXIMUM = range(5)
 #: switching
 WORMHOLE, CUT_THROUGH, STORE_AND_FORWARD = range(3)
 #: sources of packets
@@ -390,6 +390,7 @@ _SETTINGS = [
     ("internal_speedup", "f8"),  # steps of a router in a cycle
     ("iterations", "i8"),  # of iSLIP
     ("output_queues", "i8"),  # flits wait behind the crossbar until the channel takes them
+    ("output_room", "i8"),  # flits behind the crossbar with which an output is granted none; 0: any number waits
     ("port_share", "i8"),  # VC number · port_share >> PORT_SHARE_BITS is its port
     ("decides", "i8"),  # the relation is asked when a head leaves its host, too (routing.decision: host)
     ("choices", "i8"),  # address of int64[]: what the proof lets `routing.plan.draw_below` draw; 0: random numbers
@@ -521,6 +522,7 @@ ARRAYS: dict[str, np.dtype[Any]] = {
     "crossbar_pointer": np.dtype("int32"),  # sped_up: int32[routers, (2·input_speedup + output_speedup)·P]
     "credit_sent": np.dtype("int64"),  # sped_up: int64[routers·P]: cycle of the last credit of an input port ...
     "credit_step": np.dtype("int64"),  # ... and 1 + the step in which it was made
+    "crossing": np.dtype("int64"),  # output_room: of an output port the step of its last grants << 8 | their number
     "table": np.dtype("int32"),  # of the routing algorithm
     "memory": np.dtype("float64"),  # of the routing algorithm (learning)
     "router_rng": np.dtype("uint64"),

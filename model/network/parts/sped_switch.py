@@ -44,6 +44,19 @@ def credit_cycle(net: Net, q: int, now: int) -> int:
     return int64(sent[q])
 
 
+@inlined
+def is_full(net: Net, p: int, now: int) -> bool:
+    """Whether the queue behind the crossbar of output port `p` is full: without what passes the crossbar right now."""
+    if net.output_room == 0:
+        return False
+    port = output_port(net, p)
+    waiting = max(int64(port.busy_until) - now + 1, 0) // int64(port.cycles_per_flit)
+    last = int64s(net.crossing)[p]
+    if last >> 8 == net.steps - 1:
+        waiting -= last & 255
+    return waiting >= net.output_room
+
+
 @inner
 def gather_requests(net: Net, router: int, now: int) -> Any:
     """Enter who asks for which crossbar output in ``net.asking_inputs``; returns the mask of these outputs.
@@ -60,6 +73,8 @@ def gather_requests(net: Net, router: int, now: int) -> Any:
         asked &= asked - uint64(1)
         p = router * ports + o
         if net.output_queues == 0 and output_port(net, p).busy_until > now:
+            continue
+        if is_full(net, p, now):
             continue
         for i in range(ports):
             vcs = vcs_that_ask(net, p, i)
@@ -127,6 +142,9 @@ def send_queued(net: Net, router: int, i: int, v: int, o: int, now: int) -> None
     """Send a flit from input `i`, VC `v`, to output `o` and what waits behind the crossbar there."""
     q, p = router * net.ports + i, router * net.ports + o
     send_through(net, q * net.vcs + v, p, now, leaving_cycle(net, p, now), credit_cycle(net, q, now))
+    if net.output_room != 0:
+        crossing = int64s(net.crossing)
+        crossing[p] = (crossing[p] if crossing[p] >> 8 == net.steps else net.steps << 8) + 1
     if router_at(net, router).drain_ports != 0:
         note_grant(net, p, i, now)
 
@@ -136,8 +154,14 @@ def match_other(net: Net, router: int, now: int) -> None:
     """SA of one router in a step of cycle `now` by an allocator other than iSLIP, one crossbar port each."""
     match_input, match_output, match_vc = int64s(net.match_input), int64s(net.match_output), int64s(net.match_vc)
     requests, _ = collect_requests(net, router, now)
-    if requests == 0:
+    kept = int64(0)
+    for k in range(requests):
+        if not is_full(net, router * net.ports + match_output[k], now):
+            match_input[kept], match_output[kept], match_vc[kept] = match_input[k], match_output[k], match_vc[k]
+            kept += 1
+    if kept == 0:
         return
+    requests = kept
     pairs = match_ports(net, router, enter_requests(net, router, requests), 0)
     for k in range(pairs):
         i, o, v = match_input[k], match_output[k], match_vc[k]
