@@ -5,13 +5,15 @@ from typing import Any
 
 from amaranth.hdl import Module, Signal
 from amaranth.lib import wiring
+from amaranth.lib.data import View
 from amaranth.lib.wiring import In
 
 from hopforge.hw.next_route import BroughtRoute, NextRoute
 from hopforge.hw.protected_buffer import FLIT_EVENTS
-from hopforge.hw.route_table import RouteTable
+from hopforge.hw.route_table import RouteTable, route_layout
 from hopforge.hw.router_core import RouterCore, router_members
 from hopforge.hw.shared import shared
+from hopforge.hw.spread_choice import SpreadChoice
 from hopforge.model.router.params import RouterParams, check_input_vcs
 
 __all__ = ["Router"]
@@ -93,7 +95,22 @@ class Router(wiring.Component):
             table = RouteTable(params=p)
             m.submodules[f"table{i}"] = shared(table, platform, p.structure, p.routes)
             m.d.comb += [table.dst.eq(port.in_flit.data[: p.address_bits]), core.route[i].eq(table.route)]
+            if p.spread_router is not None:
+                self._spread(m, platform, i, core, table)
         return m
+
+    def _spread(self, m: Module, platform: object, i: int, core: RouterCore, table: RouteTable) -> None:
+        """Leave one of the ports of the route of the head that comes to a port."""
+        p = self.params
+        counts = tuple(sorted({route.ports.bit_count() for route in p.routes}))
+        choice = SpreadChoice(params=p, counts=counts)
+        m.submodules[f"spread{i}"] = shared(choice, platform, p.structure, counts)
+        m.d.comb += [
+            choice.data.eq(self.port[i].in_flit.data),
+            choice.router.eq(p.spread_router),
+            choice.ports.eq(table.route.ports),
+            View(route_layout(p), core.route[i]).ports.eq(choice.port),
+        ]
 
     def _connect_around_next(self, m: Module, outside: Any, inside: Any) -> None:
         """Connect a port, but for the data of the flit that comes in."""

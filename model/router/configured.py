@@ -116,6 +116,7 @@ def network_params(
                     tag_bits=router.tag_bits if tag_bits is None else tag_bits,
                     length_bits=router.length_bits,
                     routes=tables.routes(number) if lookup is None else (),
+                    spread_router=number if tables.spread else None,
                     vc_rule=rule,
                     escape_rule=_as_rule(tables.escape_rule[number]) if escape else (),
                     lookup=lookup,

@@ -49,7 +49,7 @@ def compile_tables(topology: Topology, plan: RoutingPlan, vcs: int, algorithm: s
             f"tables of routers hold masks of at most {ONE_WORD_PORTS} ports, not {topology.max_ports} "
             f"({topology.name})"
         )
-    plans = plan.of_paths or (plan,)
+    plans = plan.of_paths or (plan.among or plan,)
     _check(topology, plans, vcs, algorithm)
     R, P = topology.routers, topology.max_ports
     walker = Walker(topology, plans[0], vcs, algorithm)
@@ -79,7 +79,7 @@ def compile_tables(topology: Topology, plan: RoutingPlan, vcs: int, algorithm: s
         escape_rules.append(escape_rule.reshape(-1, P, vcs, P))
     return RouterTables(
         algorithm, ports.T.copy(), np.array(classes, np.uint8).reshape(R, -1), escape_port.T.copy(),
-        tuple(rules), tuple(escape_rules), walker.inject_mask, len(plans),
+        tuple(rules), tuple(escape_rules), walker.inject_mask, len(plans), plan.among is not None,
     )  # fmt: skip
 
 
@@ -101,7 +101,7 @@ def _check(topology: Topology, plans: tuple[RoutingPlan, ...], vcs: int, algorit
             ("draws random numbers", plan.random),
             ("sends packets over a router drawn at the source", plan.uses_via),
             ("learns", plan.memory.size > 1),
-            ("chooses a link by the source (routing.links: hash, routing.spread: flow or entropy)", plan.by_source),
+            ("chooses a link by the source (routing.links: hash, routing.spread: entropy)", plan.by_source),
         )
         if found
     ]

@@ -493,11 +493,24 @@ class RouterModel:
         if dst >= len(p.routes):
             return []
         route = p.routes[dst]
-        candidates = self._candidates(i, v, route.ports, route.route_class)
+        ports = route.ports if p.spread_router is None else self._one_of(route.ports, i, v)
+        candidates = self._candidates(i, v, ports, route.route_class)
         if route.escape is not None:
             mask = p.escape_mask(route.route_class, i, v, route.escape)
             candidates += [_Candidate(route.escape, mask, 1)] if mask else []
         return candidates
+
+    def _one_of(self, ports: int, i: int, v: int) -> int:
+        """Return the port that source, destination and this router name (any-routing.md, Spread)."""
+        p, ends = self.params, self.inputs[i][v].fifo[0].data
+        ways = [o for o in range(p.ports) if ports >> o & 1]
+        if not ways:
+            return 0
+        dst, src = ends & (1 << p.address_bits) - 1, ends >> p.address_bits & (1 << p.address_bits) - 1
+        word = (src + 1) * 2654435761 % 2**32
+        word = (word ^ word >> 15 ^ dst) * 2246822507 % 2**32
+        word = (word ^ word >> 13 ^ p.spread_router) * 3266489909 % 2**32
+        return 1 << ways[(word ^ word >> 16) % len(ways)]
 
     def _brought(self, i: int, v: int) -> list[_Candidate]:
         """Return the candidates that the head of a VC has brought along."""

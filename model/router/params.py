@@ -21,6 +21,9 @@ CLASS_BITS = 4
 INPUT_VCS_MAX = {"wavefront": 512, "matrix": 256}
 """Input VCs of a router (ports · VCs) up to which these are built; what else there is takes any number."""
 
+SPREAD_ROUTER_BITS = 32
+"""Bits of a router's number in the hash that chooses a port."""
+
 _LIMITS = {
     "ports": (2, 64),
     "vcs": (1, 16),
@@ -149,6 +152,9 @@ class RouterParams:
         Data of a flit; in a head, from bit 0 on: destination, source, tag, (vct) number of flits.
     routes : tuple of Route
         Table by destination; a destination behind its end is unroutable.
+    spread_router : int, optional
+        The router's number: a packet takes one of the ports of its route, by the hash of source, destination and this
+        number (docs/definitions/any-routing.md, Spread).
     vc_rule, escape_rule : tuple
         Mask of output VCs by class, input port, input VC, output port, for the ports of a route and for its
         escape; empty: one class, all VCs.
@@ -190,6 +196,7 @@ class RouterParams:
     tag_bits: int = 8
     length_bits: int = 8
     routes: tuple[Route, ...] = ()
+    spread_router: int | None = None
     vc_rule: Rule = ()
     escape_rule: Rule = ()
     lookup: LookupParams | None = None
@@ -263,7 +270,9 @@ class RouterParams:
 
     @property
     def adaptive(self) -> bool:
-        """Whether a route can have several ports."""
+        """Whether a packet can have several ports to choose from."""
+        if self.spread_router is not None:
+            return False
         if self.rc == "lookup":
             return self.output_kind == "port_set"
         return any(route.ports & (route.ports - 1) for route in self.routes)
@@ -279,7 +288,7 @@ class RouterParams:
 
         Parts of routers with the same structure differ only by their own routes, rules and credits.
         """
-        own = {"routes", "lookahead", "vc_rule", "escape_rule", "neighbour_flits"}
+        own = {"routes", "spread_router", "lookahead", "vc_rule", "escape_rule", "neighbour_flits"}
         common = tuple(getattr(self, field.name) for field in fields(self) if field.name not in own)
         deepest = max(self.credits(port) for port in range(self.ports))
         carried = None if self.lookahead is None else self.lookahead.carried_inputs
@@ -312,6 +321,7 @@ class RouterParams:
             if value not in known:
                 yield f"{name} must be one of {', '.join(map(str, known))}, not {value!r}"
         yield from self._lookahead_problems()
+        yield from self._spread_problems()
         if self.quality is not None:
             yield from self.quality.problems(self.vcs)
             for name, refused in (("speculation", True), ("sa", "input_ahead")):
@@ -339,6 +349,18 @@ class RouterParams:
             yield from self._table_problems()
         else:
             yield from self._lookup_problems()
+
+    def _spread_problems(self) -> Iterator[str]:
+        if self.spread_router is None:
+            return
+        if not 0 <= self.spread_router < 1 << SPREAD_ROUTER_BITS:
+            yield f"spread_router must be below 2**{SPREAD_ROUTER_BITS}, not {self.spread_router}"
+        if self.rc != "table":
+            yield f"spread_router must be None with rc='{self.rc}', not {self.spread_router}"
+        if self.lookahead is not None:
+            yield f"spread_router must be None with lookahead, not {self.spread_router}"
+        if self.escapes:
+            yield f"spread_router must be None with escapes in routes, not {self.spread_router}"
 
     def _lookahead_problems(self) -> Iterator[str]:
         ahead = self.lookahead

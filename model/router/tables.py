@@ -30,6 +30,8 @@ class RouterTables:
         VCs that hosts may use.
     lids : int
         Addresses of a host: where it is more than 1, "host" above is host · lids + path (several-paths.md).
+    spread : bool
+        A router takes one of the ports, by the hash of source and destination (any-routing.md, Spread).
     """
 
     algorithm: str
@@ -40,6 +42,7 @@ class RouterTables:
     escape_rule: tuple[NDArray[np.uint16], ...]
     inject_mask: NDArray[np.uint32]
     lids: int = 1
+    spread: bool = False
 
     def routes(self, router: int) -> tuple[Route, ...]:
         """Table of a router by host number."""
@@ -62,8 +65,13 @@ class RouterTables:
         Raises
         ------
         RoutingError
-            An escape, or port sets of several classes: a lookup gives neither.
+            An escape, port sets of several classes, or a choice by the source: a lookup gives none of these.
         """
+        if self.spread:
+            raise RoutingError(
+                f"routing.spread: flow is not for router.route_computation=lookup (algorithm {self.algorithm}): a "
+                "lookup knows nothing of the source; use tables"
+            )
         ports, of_class = self.ports[router], self.route_class[router]
         escaping = np.flatnonzero(self.escape[router] >= 0)
         if len(escaping):

@@ -58,6 +58,7 @@ def aggregated_plan(plan: RoutingPlan, topology: Topology, member: NDArray[np.in
         max_candidates=plan.max_candidates * (found.members if adaptive else 1),
         unguarded=None if plan.unguarded is None else aggregated_plan(plan.unguarded, topology, member),
         of_paths=(),
+        among=None,
     )
 
 

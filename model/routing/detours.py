@@ -64,6 +64,15 @@ def _minimal(router: int, in_port: int, in_vc: int, packet: Any, net: Any, table
     return add_way(table, out, 0, router, in_port, in_vc, home, packet.dst, True)
 
 
+def _minimal_in_order(
+    router: int, in_port: int, in_vc: int, packet: Any, net: Any, table: Any, memory: Any, out: Any
+) -> int:
+    home = table[table[HOME] + packet.dst]
+    if home == router:
+        return add_arrival(table, out, packet.dst)
+    return add_way(table, out, 0, router, in_port, in_vc, home, 0, True)
+
+
 def _minimal_by_packet(
     router: int, in_port: int, in_vc: int, packet: Any, net: Any, table: Any, memory: Any, out: Any
 ) -> int:
@@ -373,9 +382,10 @@ def _plan(topology: Topology, vcs: int, options: dict[str, Any], name: str, how:
         words=classes.words,
     )
     if not detours and spread is not None:  # whatever is drawn, it is one of all shortest ways
+        among = replace(plan, route=relation(_minimal_in_order), max_candidates=ways.most_ports)
         return _ordered(replace(
             plan, random=spread == "packet", by_source=spread != "packet", every=relation(_minimal),
-            every_candidates=ways.most_ports,
+            every_candidates=ways.most_ports, among=among if spread == "flow" else None,
         ))  # fmt: skip
     if not detours:
         return _ordered(plan)

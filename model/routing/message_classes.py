@@ -101,6 +101,7 @@ def _in_halves(plan: RoutingPlan, half: int) -> RoutingPlan:
         every=None if plan.every is None else _of_class(plan.every, half),
         unguarded=None if plan.unguarded is None else _in_halves(plan.unguarded, half),
         of_paths=(),
+        among=None if plan.among is None else _in_halves(plan.among, half),
     )
 
 

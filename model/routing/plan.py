@@ -105,6 +105,9 @@ class RoutingPlan:
     of_paths : tuple of RoutingPlan
         The source chooses one of several paths: a plan of the packets of each, which tables of routers are made of
         (`model.router.factor`). What replaces `route` or `table` drops them.
+    among : RoutingPlan, optional
+        With ``spread: flow``: all ports of which a router takes one by the hash of source and destination. Tables of
+        routers are made of it, and the routers choose. What replaces `route` or `table` drops it.
     regular : Regular, optional
         What the short proof of a large regular network may rely on (`model.routing.regular`); of algorithms of ours.
     unguarded : RoutingPlan, optional
@@ -134,6 +137,7 @@ class RoutingPlan:
     memory: NDArray[np.float64] = field(default_factory=lambda: np.zeros(1))
     estimates: tuple[int, tuple[int, ...]] | None = None
     of_paths: "tuple[RoutingPlan, ...]" = ()
+    among: "RoutingPlan | None" = None
     regular: Regular | None = None
     unguarded: "RoutingPlan | None" = None
     sees_others: bool = False

@@ -93,6 +93,7 @@ def _shifted(plan: RoutingPlan, layout: tuple[tuple[int, int, int], ...]) -> Rou
         every=None if plan.every is None else _of_class(plan.every, layout),
         unguarded=None if plan.unguarded is None else _shifted(plan.unguarded, layout),
         of_paths=(),
+        among=None,
     )
 
 

@@ -6,11 +6,11 @@ from numba import njit
 
 from hopforge.model.topology.base import TopologyError
 
-__all__ = ["entropy_place", "flow_place", "refuse_spread"]
+__all__ = ["GOAL_FACTOR", "ROUTER_FACTOR", "SOURCE_FACTOR", "entropy_place", "flow_place", "refuse_spread"]
 
 _WORD = 0xFFFFFFFF
 #: odd multipliers with well mixed bits: 2^32 divided by the golden ratio, and two of MurmurHash3
-_SOURCE, _GOAL, _ROUTER = 2654435761, 2246822507, 3266489909
+SOURCE_FACTOR, GOAL_FACTOR, ROUTER_FACTOR = 2654435761, 2246822507, 3266489909
 #: ... and one of xxHash
 _ENTROPY = 668265263
 
@@ -21,9 +21,9 @@ def entropy_place(src: Any, dst: Any, entropy: Any, router: Any, ways: Any) -> A
 
     The router's number enters the hash, so that routers one behind the other choose independently.
     """
-    word = (((src + 1) * _SOURCE) ^ (entropy * _ENTROPY)) & _WORD
-    word = ((word ^ (word >> 15) ^ dst) * _GOAL) & _WORD
-    word = ((word ^ (word >> 13) ^ router) * _ROUTER) & _WORD
+    word = (((src + 1) * SOURCE_FACTOR) ^ (entropy * _ENTROPY)) & _WORD
+    word = ((word ^ (word >> 15) ^ dst) * GOAL_FACTOR) & _WORD
+    word = ((word ^ (word >> 13) ^ router) * ROUTER_FACTOR) & _WORD
     return (word ^ (word >> 16)) % ways
 
 

@@ -200,6 +200,7 @@ def _new_packet(net, a, sender):  # type: ignore[no-untyped-def]
     if next_float(streams, 0) < a.unroutable:
         address = next_word(streams, 0) & mask_below(s[ADDRESS])
         packet.dst = address if address < uint64(s[ROUTES]) else -1
+    packet.src = int64(uint64(s[SERIAL]) & mask_below(s[ADDRESS]))
     packet.length = length
     packet.number = s[SERIAL]
     a.packets[slot, _NUMBER] = s[SERIAL]

@@ -16,6 +16,7 @@ _ADDRESS_BITS = 12
 _FREE_QUEUES = 0.25
 _QUALITIES = 0.3
 _ENGINES_AHEAD = 0.3
+_SPREADS = 0.2
 _AHEAD_BITS = 40  # of a head that brings its route along
 _KINDS = ("input_first", "output_first", "wavefront")
 
@@ -119,6 +120,9 @@ def router_variant(seed: int, **given: Any) -> RouterParams:
         drawn["ports_per_engine"] = sharing = given.get("ports_per_engine", 1 if ahead else sharing)
         tag_bits = asker_bits(ports * vcs, 1) if ahead else max(1, asker_bits(vcs, sharing))
         drawn["lookup"] = _engine(rng, max(ports, PORT_BITS + CLASS_BITS), tag_bits)
+    spreads = not ahead and (drawn | given)["rc"] == "table" and np.random.default_rng((seed, 18)).random() < _SPREADS
+    if spreads and all(route.escape is None for route in (drawn | given)["routes"]):  # as above
+        drawn["spread_router"] = int(np.random.default_rng((seed, 19)).integers(1 << 32))
     if not (drawn | given)["speculation"] and (drawn | given)["sa"] != "input_ahead":
         drawn["quality"] = _quality(np.random.default_rng((seed, 17)), (drawn | given)["vcs"])  # as above
     if not ahead:

@@ -33,6 +33,7 @@ from hopforge.model.network.parts.class_arrays import put_quality
 from hopforge.model.network.settings import RouterParameters, SourceParameters, Tables
 from hopforge.model.router.params import RouterParams
 from hopforge.model.topology import Topology
+from hopforge.model.topology.spread import flow_place
 
 __all__ = [
     "candidates_of",
@@ -48,7 +49,7 @@ __all__ = [
 ]
 
 # header of the table, followed by four words for each destination, the VC rule and the rule of escapes
-_ENTRIES, _CLASSES, _FIRST = range(3)
+_ENTRIES, _CLASSES, _SPREADS, _ROUTER, _FIRST = range(5)
 _LOW, _HIGH, _CLASS, _ESCAPE, _WORDS = range(5)
 _HALF = 0xFFFFFFFF
 
@@ -111,7 +112,7 @@ def single_router(params: RouterParams) -> NetState:
 
 def _table(params: RouterParams) -> NDArray[np.int32]:
     p = params
-    words = [len(p.routes) if p.rc == "table" else 0, p.classes]
+    words = [len(p.routes) if p.rc == "table" else 0, p.classes, p.spread_router is not None, p.spread_router or 0]
     for route in p.routes if p.rc == "table" else ():
         words += [route.ports & _HALF, route.ports >> 32, route.route_class]
         words.append(-1 if route.escape is None else route.escape)
@@ -150,6 +151,19 @@ def candidates_of(
     return count
 
 
+@njit
+def _one_of(ports: int, src: int, dst: int, router: int) -> int:
+    """Return the port of a mask that source, destination and router name."""
+    rest, ways = uint64(ports), 0
+    while rest != uint64(0):
+        rest &= rest - uint64(1)
+        ways += 1
+    rest = uint64(ports)
+    for _ in range(flow_place(src, dst, router, ways) if ways > 1 else 0):
+        rest &= rest - uint64(1)
+    return int64(rest & (~rest + uint64(1)))
+
+
 @kernel(ROUTE_SIGNATURE)
 def table_route(
     _router: int, in_port: int, in_vc: int, packet: Any, net: Net, table: Any, _memory: Any, out: Any
@@ -165,6 +179,8 @@ def table_route(
         return 0
     row = _FIRST + _WORDS * packet.dst
     ports = (int64(table[row + _LOW]) & _HALF) | int64(table[row + _HIGH]) << 32
+    if table[_SPREADS]:
+        ports = _one_of(ports, int64(packet.src), int64(packet.dst), int64(table[_ROUTER]) & _HALF)
     return int(
         candidates_of(net, table, ports, int64(table[row + _CLASS]), int64(table[row + _ESCAPE]), in_port, in_vc, out)
     )
