@@ -74,8 +74,11 @@ lint: $(STAMP)
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
+# Bytecode first: where PYTHONDONTWRITEBYTECODE is set, each of the hundreds of commands that tests start would translate
+# all modules again. The order of the files is that of tests/conftest.py.
 pytest: $(STAMP)
-	$(BIN)/python -m pytest -n $(JOBS) --dist loadfile --max-worker-restart 0
+	$(BIN)/python -m compileall -q src/hopforge hw model gen sim
+	$(BIN)/python -m pytest -n $(JOBS) --dist loadfile --no-loadscope-reorder --max-worker-restart 0
 
 study: setup
 	HOPFORGE_STUDY=1 $(BIN)/python -m pytest -n $(JOBS) -m study

@@ -5,6 +5,7 @@ import os
 import signal
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from _pytest.faulthandler import fault_handler_stderr_fd_key
@@ -35,8 +36,24 @@ STUDY_TIMEOUT_S = 4 * 3600
 DEAF_S = 120
 
 
+#: files that take long, in the order in which they begin: at the end no process waits for one of them. Those that
+#: compile kernels stand between those that compile none, so that two processes do not compile the same at a time.
+LONG = (
+    "sim/start/test_demo.py", "hw/test_lookup.py", "sim/run/test_agent_runs.py", "gen/test_formal_lookup.py",
+    "cli/test_applications.py", "sim/cosim/test_router.py", "sim/start/test_checks.py", "sim/cosim/test_mutate.py",
+    "sim/start/test_bench_app.py", "hw/test_router.py", "sim/start/test_bench.py", "gen/test_formal_reduction.py",
+    "sim/start/test_bench_dqn.py", "sim/benches/test_lookup.py", "model/routing/test_short_proof.py",
+    "sim/benches/test_network.py", "sim/boards/test_host_run.py", "sim/run/test_kept_results.py",
+    "sim/traffic/test_demand.py", "sim/run/test_chaos.py", "gen/test_timing.py", "cli/test_docs_commands.py",
+    "cli/test_mistakes_of_users.py", "test_doctests.py", "sim/hits/test_rule_caches.py",
+)  # fmt: skip
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Skip tests marked ``study`` unless HOPFORGE_STUDY=1 (make study), and give them time."""
+    """Skip tests marked ``study`` unless HOPFORGE_STUDY=1 (make study), and give them time; begin with long files."""
+    here = Path(__file__).parent
+    place = {here / name: k for k, name in enumerate(LONG)}
+    items.sort(key=lambda item: place.get(item.path, len(LONG)))  # the others stay in their order
     mark = pytest.mark.timeout(STUDY_TIMEOUT_S) if STUDY else pytest.mark.skip(reason="long: set HOPFORGE_STUDY=1")
     for item in items:
         if item.get_closest_marker("study"):

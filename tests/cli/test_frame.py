@@ -5,6 +5,7 @@ import re
 import signal
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,7 @@ from hopforge.sim.start import doctor
 
 GOOD = "name: demo\ntopology: {kind: torus, radices: [4, 4, 4]}\n"
 EDGES = "name: x\ntopology: {{kind: edge_list, file: {}}}\n"
+Done = subprocess.CompletedProcess[str]
 OWN = "hopforge: error in hopforge itself: ZeroDivisionError: by 0; please report it (--debug shows where)\n"
 
 
@@ -38,6 +40,18 @@ def run_main(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> int | str | No
     with pytest.raises(SystemExit) as caught:
         cli.main()
     return caught.value.code
+
+
+@pytest.fixture
+def within(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Callable[..., Done]:
+    """Run the command in this process: a new one loads everything again, for one line of text."""
+
+    def run(*arguments: str) -> Done:
+        status = run_main(monkeypatch, *arguments)
+        told = capsys.readouterr()
+        return Done(list(arguments), int(status or 0), told.out, told.err)
+
+    return run
 
 
 def test_version() -> None:
@@ -62,9 +76,9 @@ def test_no_command_shows_help() -> None:
     assert "Start here" in hopforge().stdout
 
 
-def test_unknown_command_and_option() -> None:
+def test_unknown_command_and_option(within: Callable[..., Done]) -> None:
     for arguments in (["chek"], ["check", "--nonsense"], ["check"]):
-        run = hopforge(*arguments)
+        run = within(*arguments)
         assert run.returncode == 2
         assert run.stderr.startswith("hopforge: ")
         assert run.stderr.endswith("--help)\n")
@@ -111,16 +125,16 @@ def test_check(tmp_path: Path) -> None:
     assert "2048 lines, 4-way set-associative (512 sets), lru, 20.0 KiB" in run.stdout
 
 
-def test_quick_check_prepares_no_network(tmp_path: Path) -> None:
+def test_quick_check_prepares_no_network(tmp_path: Path, within: Callable[..., Done]) -> None:
     path = tmp_path / "x.yml"
     path.write_text(EDGES.format("none.txt"))
-    assert hopforge("check", str(path)).returncode == 2
+    assert within("check", str(path)).returncode == 2
     run = hopforge("check", "--quick", str(path))
     assert (run.returncode, run.stderr) == (0, "")
     assert "edge_list, not prepared: only keys and limits are checked" in run.stdout
     assert "2048 lines, 4-way set-associative (512 sets), lru, 20.0 KiB" in run.stdout
     path.write_text(GOOD + "lookup: {cache: {ways: 3}}\n")
-    whole, quick = hopforge("check", str(path)), hopforge("check", "--quick", str(path))
+    whole, quick = within("check", str(path)), within("check", "--quick", str(path))
     assert (quick.returncode, quick.stdout, quick.stderr) == (2, "", whole.stderr)
 
 
@@ -137,13 +151,13 @@ def test_quick_check_prepares_no_network(tmp_path: Path) -> None:
     ],
 )  # fmt: skip
 def test_bad_configuration_is_one_line_for_each_problem_and_status_2(
-    tmp_path: Path, text: str, expected: list[str]
+    tmp_path: Path, within: Callable[..., Done], text: str, expected: list[str]
 ) -> None:
     path = tmp_path / "x.yml"
     path.write_text(text)
     (tmp_path / "split.txt").write_text("0 1\n2 3\n")
     (tmp_path / "bad.txt").write_text("0 1\n1 x\n")
-    run = hopforge("check", str(path))
+    run = within("check", str(path))
     assert run.returncode == 2
     assert run.stdout == ""
     lines = run.stderr.splitlines()
@@ -153,9 +167,9 @@ def test_bad_configuration_is_one_line_for_each_problem_and_status_2(
         assert part in line
 
 
-def test_missing_file_and_directory(tmp_path: Path) -> None:
+def test_missing_file_and_directory(tmp_path: Path, within: Callable[..., Done]) -> None:
     for path, reason in ((tmp_path / "none.yml", "No such file or directory"), (tmp_path, "Is a directory")):
-        run = hopforge("check", str(path))
+        run = (hopforge if path == tmp_path else within)("check", str(path))
         assert run.returncode == 2
         assert run.stderr == f"hopforge: {path}: cannot read the configuration: {reason}\n"
 
@@ -265,10 +279,10 @@ def test_without_a_home(tmp_path: Path) -> None:
     assert (tmp_path / "x.png").exists()
 
 
-def test_an_output_that_cannot_be_written_is_one_line(tmp_path: Path) -> None:
+def test_an_output_that_cannot_be_written_is_one_line(tmp_path: Path, within: Callable[..., Done]) -> None:
     (tmp_path / "x.yml").write_text("name: x\ntopology: {kind: mesh, radices: [2, 2]}\nworkload: {kind: uniform}\n")
     for command in (("hits", "-o", "/proc/none/x"), ("topology", "--export", "edges", "-o", "/proc/none/x")):
-        run = hopforge(command[0], str(tmp_path / "x.yml"), *command[1:])
+        run = within(command[0], str(tmp_path / "x.yml"), *command[1:])
         assert (run.returncode, run.stdout) == (2, "")
         assert run.stderr.startswith("hopforge: /proc/none")
         assert run.stderr.count("\n") == 1

@@ -64,7 +64,13 @@ needs_proc = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="as
 
 
 @needs_proc
-@pytest.mark.parametrize("number", WORDS, ids=lambda number: number.name)
+@pytest.mark.parametrize(
+    "number",
+    [
+        pytest.param(number, id=number.name, marks=() if number is signal.SIGTERM else pytest.mark.study)
+        for number in WORDS
+    ],
+)
 def test_a_sweep_keeps_what_is_finished(tmp_path: Path, number: signal.Signals) -> None:
     (tmp_path / "c.yml").write_text(CONFIG)
     with begun(tmp_path, "sweep", "c.yml", "-o", "out", "--workers", "2") as process:

@@ -17,7 +17,9 @@ def test_an_expression() -> None:
     assert prove(expression_proof("own", compile_expression(TEXT, NAMES))).passed
 
 
-@pytest.mark.parametrize("text", ["dst[0:0]", "7", "level", "dst == own", "d[1]"])
+@pytest.mark.parametrize(
+    "text", ["dst[0:0]", "7", "dst == own", *(pytest.param(one, marks=pytest.mark.study) for one in ("level", "d[1]"))]
+)
 def test_one_step_or_none(text: str) -> None:
     assert prove(expression_proof("own", compile_expression(text, NAMES))).passed
 

@@ -43,7 +43,7 @@ class TestLookupFiles:
             "print(hashlib.sha256(repr(files).encode()).hexdigest())"
         )
         expected = hashlib.sha256(repr(files).encode()).hexdigest()
-        for seed in ("1", "2"):
+        for seed in ("1",):  # the other one is this process
             done = subprocess.run(
                 [sys.executable, "-c", script, yaml_text],
                 env={**os.environ, "PYTHONHASHSEED": seed},

@@ -69,6 +69,10 @@ def some_grid_cases() -> Iterator[Case]:
     return islice(grid_cases(), 1, None, 4)
 
 
+def some_dragonfly_cases() -> Iterator[Case]:
+    return islice(dragonfly_cases(), None, None, 3)
+
+
 def some_plane_cases() -> Iterator[Case]:
     return plane_cases(((8, 7), (9, 2)))
 
@@ -78,7 +82,8 @@ def some_plane_cases() -> Iterator[Case]:
     [
         pytest.param(grid_cases, 120, 100, marks=pytest.mark.study),
         pytest.param(plane_cases, 50, 80, marks=pytest.mark.study),
-        (some_grid_cases, 30, 25), (some_plane_cases, 14, 20), (hyperx_cases, 12, 4), (dragonfly_cases, 150, 30),
+        (some_grid_cases, 30, 25), (some_plane_cases, 14, 20), (hyperx_cases, 12, 4),
+        pytest.param(dragonfly_cases, 150, 30, marks=pytest.mark.study), (some_dragonfly_cases, 50, 12),
         (tree_cases, 32, 6),
     ],
 )  # fmt: skip
@@ -114,10 +119,11 @@ def sound_cases() -> Iterator[Case]:
     return (case for case in seen if "," not in case.name and "again" not in case.name)
 
 
-def test_parts_show_all_that_happens_in_the_whole() -> None:
+@pytest.mark.parametrize("every", [3, pytest.param(1, marks=pytest.mark.study)])
+def test_parts_show_all_that_happens_in_the_whole(every: int) -> None:
     """Not the verdict alone: the dependencies of the parts are those of the whole network, kind by kind."""
     compared = 0
-    for case in sound_cases():
+    for case in islice(sound_cases(), None, None, every):
         plan = case.prepare(case.topology)
         state = case.state(case.topology, plan)
         found = represent(case.topology, plan, state, case.state)
@@ -136,7 +142,7 @@ def test_parts_show_all_that_happens_in_the_whole() -> None:
         assert len(parts) == len(found.parts)
         assert exact_kinds(np.concatenate(parts), found.count) == exact_kinds(whole, found.count), case.name
         compared += 1
-    assert compared >= 100
+    assert compared >= 100 / every
 
 
 def test_narrow_grids_show_at_least_what_happens_in_a_plane() -> None:

@@ -41,7 +41,19 @@ def recorded(params: LookupParams, lookups: int, seed: int = 1) -> Replay:
     return lookup_replay(stimulus(params, Traffic(lookups=lookups, seed=seed, pool=24, quiet_cycles=25)))
 
 
-@pytest.mark.parametrize("changes", ENGINES, ids=lambda changes: f"{changes['pipeline_depth']}-{len(changes)}")
+#: a TCAM of either kind or outside, one set, many members, wide addresses; tests/hw/test_lookup.py has every depth
+SHORT = (3, 5, 7, 11)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        pytest.param(
+            changes, id=f"{changes['pipeline_depth']}-{len(changes)}", marks=() if k in SHORT else pytest.mark.study
+        )
+        for k, changes in enumerate(ENGINES)
+    ],
+)
 def test_engine_on_amaranths_simulator(changes: dict[str, Any]) -> None:
     params = LookupParams(**changes)
     replay = recorded(params, 250)
@@ -50,7 +62,7 @@ def test_engine_on_amaranths_simulator(changes: dict[str, Any]) -> None:
     assert result.cycles == replay.cycles > 250
 
 
-@pytest.mark.parametrize("number", [2, 7, 10])
+@pytest.mark.parametrize("number", [2, 7, pytest.param(10, marks=pytest.mark.study)])
 def test_verilog_on_icarus(number: int, tmp_path: Path) -> None:
     params = LookupParams(**ENGINES[number])
     replay = recorded(params, 400, seed=2)

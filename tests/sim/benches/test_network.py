@@ -214,7 +214,9 @@ def test_replies_that_hardware_cannot_give(reply: str, message: str) -> None:
         whole_network_design(config)
 
 
-@pytest.mark.parametrize("text", [GROUP, TORUS], ids=["group", "torus"])
+@pytest.mark.parametrize(
+    "text", [pytest.param(GROUP, id="group"), pytest.param(TORUS, id="torus", marks=pytest.mark.study)]
+)
 def test_engines_at_outputs_deliver_every_flit_in_its_cycle(text: str) -> None:
     """Look-ahead: programs give the engine of an output the keys and rows of the router behind it."""
     config = parse_config(text.replace("route_computation: lookup", "route_computation: lookup, lookahead: true"))

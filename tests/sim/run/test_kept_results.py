@@ -440,7 +440,8 @@ def router_parameters(config, topology):
 def sweep(source: Path, *words: object) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, "-m", "hopforge", "sweep", *map(str, words), "--workers", "1"],
-        capture_output=True, text=True, timeout=300, check=False, env={**os.environ, "PYTHONPATH": str(source)},
+        capture_output=True, text=True, timeout=300, check=False,
+        env={**os.environ, "PYTHONPATH": str(source), "NUMBA_OPT": "0"},  # compiling takes longer than these runs
     )  # fmt: skip
 
 

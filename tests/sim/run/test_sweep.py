@@ -7,6 +7,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from hopforge import cli
 from hopforge.model.config import Config, ConfigError, parse_config
 from hopforge.model.network.kernel import run_cycles
 from hopforge.sim.run import kept_results
@@ -217,12 +218,21 @@ def test_a_mistake_in_a_variant_names_its_line(lines: str, message: str) -> None
     assert str(caught.value) == message
 
 
-def test_a_variant_that_does_not_fit_its_network_is_told_before_any_run(tmp_path: Path) -> None:
+def status_of(monkeypatch: pytest.MonkeyPatch, *words: str) -> int | str | None:
+    """Run the command in this process."""
+    monkeypatch.setattr(sys, "argv", ["hopforge", *words])
+    monkeypatch.delenv("HOPFORGE_TRACEBACK", raising=False)
+    with pytest.raises(SystemExit) as left:
+        cli.main()
+    return left.value.code
+
+
+def test_a_variant_that_does_not_fit_its_network_is_told_before_any_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     (tmp_path / "c.yml").write_text(VARIANTS + "    wrong: {routing.algorithm: nca}\n")
-    arguments = [sys.executable, "-m", "hopforge", "sweep", str(tmp_path / "c.yml"), "-o", str(tmp_path / "out")]
-    run = subprocess.run(arguments, capture_output=True, text=True, timeout=120, check=False)
-    assert run.returncode == 2
-    assert run.stderr == (
+    assert status_of(monkeypatch, "sweep", str(tmp_path / "c.yml"), "-o", str(tmp_path / "out")) == 2
+    assert capsys.readouterr().err == (
         f"hopforge: {tmp_path}/c.yml:18: simulation.variants.wrong: "
         "routing.algorithm nca needs a topology of kind fat_tree, not mesh\n"
     )
@@ -256,14 +266,16 @@ def test_no_dask_scheduler_is_one_line(tmp_path: Path, monkeypatch: pytest.Monke
     ("traffic: {pattern: transpose3d}", "traffic.pattern transpose3d needs a cubic number of hosts, not 9"),
     ("router: {vcs: 17}", "router.vcs"),
 ])  # fmt: skip
-def test_mistakes_are_one_line_and_status_2(tmp_path: Path, command: str, lines: str, message: str) -> None:
+def test_mistakes_are_one_line_and_status_2(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], command: str, lines: str,
+    message: str,
+) -> None:  # fmt: skip
     (tmp_path / "c.yml").write_text(TEXT + lines)
-    arguments = [sys.executable, "-m", "hopforge", command, str(tmp_path / "c.yml"), "-o", str(tmp_path / "out")]
-    run = subprocess.run(arguments, capture_output=True, text=True, timeout=120, check=False)
-    assert run.returncode == 2
-    assert run.stderr.count("\n") == 1
-    assert message in run.stderr
-    assert run.stdout == ""
+    assert status_of(monkeypatch, command, str(tmp_path / "c.yml"), "-o", str(tmp_path / "out")) == 2
+    told = capsys.readouterr()
+    assert told.err.count("\n") == 1
+    assert message in told.err
+    assert told.out == ""
 
 
 def test_net_prints_and_writes(tmp_path: Path) -> None:

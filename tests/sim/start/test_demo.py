@@ -12,6 +12,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from hopforge import cli
 from hopforge.gen.synth_result import SynthResult
 from hopforge.model.config import Config, ConfigError, load_config, parse_config
 from hopforge.sim.drive.replay import Mismatch, ReplayResult
@@ -287,7 +288,10 @@ def test_full_disk_leaves_nothing_behind(tmp_path: Path) -> None:
     assert not (tmp_path / "out").exists()
 
 
-def test_mistakes_are_told_in_one_line(tmp_path: Path) -> None:
+def test_mistakes_are_told_in_one_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.delenv("HOPFORGE_TRACEBACK", raising=False)
     config = tmp_path / "x.yml"
     for text, expected in (
         (SMALL.replace("ways: 2", "ways: 3"), f"hopforge: {config}:4: lookup.cache.ways: must divide entries=8, not 3"),
@@ -295,10 +299,13 @@ def test_mistakes_are_told_in_one_line(tmp_path: Path) -> None:
         (SMALL.replace("all_to_all, order: cyclic, rounds: 3", "trace, file: none"), "none"),
     ):
         config.write_text(text)
-        run = command(str(config), "-o", str(tmp_path / "out"))
-        assert run.returncode == 2
-        assert expected in run.stderr.splitlines()[-1]
-        assert "Traceback" not in run.stderr
+        monkeypatch.setattr(sys, "argv", ["hopforge", "demo", str(config), "-o", str(tmp_path / "out")])
+        with pytest.raises(SystemExit) as left:
+            cli.main()
+        assert left.value.code == 2
+        told = capsys.readouterr().err
+        assert expected in told.splitlines()[-1]
+        assert "Traceback" not in told
         assert not (tmp_path / "out").exists()
 
 
