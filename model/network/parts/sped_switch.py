@@ -126,7 +126,8 @@ def match_crossbar(net: Net, router: int, requested: Any) -> Any:
 def send_queued(net: Net, router: int, i: int, v: int, o: int, now: int) -> None:
     """Send a flit from input `i`, VC `v`, to output `o` and what waits behind the crossbar there."""
     q, p = router * net.ports + i, router * net.ports + o
-    send_through(net, q * net.vcs + v, q, p, i * net.vcs + v, now, leaving_cycle(net, p, now), credit_cycle(net, q, now))
+    leaves, back = leaving_cycle(net, p, now), credit_cycle(net, q, now)
+    send_through(net, q * net.vcs + v, q, p, i * net.vcs + v, now, leaves, back)
     if router_at(net, router).drain_ports != 0:
         note_grant(net, p, i, now)
 
