@@ -143,10 +143,10 @@ def free_released(net: Net) -> None:
 @inlined
 def block_of(net: Net) -> int:
     """Routers that go through VA and SA together: a power of two, with at most 64 ports if it is more than one."""
-    block = int64(BLOCK)
+    block: Any = int64(BLOCK)
     while block > 1 and block * net.ports > 64:
         block >>= 1
-    return block
+    return int(block)
 
 
 @inlined
