@@ -503,6 +503,7 @@ class RouterModel:
     def _one_of(self, ports: int, i: int, v: int) -> int:
         """Return the port that source, destination and this router name (any-routing.md, Spread)."""
         p, ends = self.params, self.inputs[i][v].fifo[0].data
+        assert p.spread_router is not None
         ways = [o for o in range(p.ports) if ports >> o & 1]
         if not ways:
             return 0

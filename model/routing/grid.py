@@ -26,7 +26,8 @@ from hopforge.model.topology import Topology
 # table: 0 dimensions, 1 host ports, 2 is torus, 3 all VCs, 4 VCs of class 0, 5 VCs of class 1, 6 adaptive VCs,
 # 7 start of coordinates [router, dimension], 8 start of the hosts' routers, 9 class rule, 10 ties,
 # 11 VCs of phase 0 for Valiant (class 0), 12 (class 1), 13, 14 of phase 1, 15 routers, 16 start of the routers' packed
-# coordinates (dimension 0 in the lowest bits), 17 start of the dimensions of their bits, 18 … radices
+# coordinates (dimension 0 in the lowest bits), 17 start of what is known of each of their bits, 18 … radices
+# of a host: its router, and the packed coordinates of this; of a bit: its dimension, and all bits of this
 (
     _N,
     HOSTS,
@@ -85,11 +86,13 @@ def grid_table(topology: Topology, vcs: int) -> list[int]:
         0,
         0,
         topology.routers,
-        home + topology.hosts,
-        home + topology.hosts + topology.routers,
+        home + 2 * topology.hosts,
+        home + 2 * topology.hosts + topology.routers,
     ]
-    dimension = np.repeat(np.arange(n), bits)
-    values = (coords.reshape(-1), topology.host_router, packed, dimension)
+    field = ((1 << bits) - 1) << (np.cumsum(bits) - bits)
+    homes = np.stack([topology.host_router, packed[topology.host_router]], axis=1)
+    of_bits = np.repeat(np.stack([np.arange(n), field], axis=1), bits, axis=0)
+    values = (coords.reshape(-1), homes.reshape(-1), packed, of_bits.reshape(-1))
     return [*table, *radices, *np.concatenate(values).tolist()]
 
 
@@ -102,13 +105,13 @@ def plan_table(table: list[int]) -> NDArray[np.int32]:
 def _first_open(table: Any, here: int, there: int) -> int:
     """Lowest dimension in which the coordinates differ; n if none."""
     differ = table[table[_PACKED] + here] ^ table[table[_PACKED] + there]
-    return table[table[_DIMENSION] + trailing_zeros(uint64(differ))] if differ != 0 else int64(table[_N])
+    return table[table[_DIMENSION] + 2 * trailing_zeros(uint64(differ))] if differ != 0 else int64(table[_N])
 
 
 @njit
 def home_router(table: Any, host: int) -> int:
     """Router of a host."""
-    return table[table[_HOME] + host]
+    return table[table[_HOME] + 2 * host]
 
 
 @njit
@@ -119,13 +122,16 @@ def eject(table: Any, host: int, out: Any) -> int:
 
 
 @njit
-def _torus_step(router: int, in_port: int, packet: Any, net: Any, table: Any, there: int) -> int:
-    """Port of the next hop in dimension order on a torus, class of its VCs in ``packet.phase`` bit 0."""
-    n, first = table[_N], table[HOSTS]
-    i = _first_open(table, router, there)
-    k = table[_K + i]
-    here = table[table[COORDS] + router * n + i]
-    goal = table[table[COORDS] + there * n + i]
+def _torus_step(router: int, in_port: int, packet: Any, net: Any, table: Any, other: int) -> int:
+    """Port of the next hop in dimension order on a torus, class of its VCs in ``packet.phase`` bit 0.
+
+    `other`: packed coordinates of the goal, which is another router.
+    """
+    first, own = table[HOSTS], table[table[_PACKED] + router]
+    bit = table[_DIMENSION] + 2 * trailing_zeros(uint64(own ^ other))
+    i, field = table[bit], table[bit + 1]
+    shift = trailing_zeros(uint64(field))
+    k, here, goal = table[_K + i], (own & field) >> shift, (other & field) >> shift
     phase = packet.phase & ~1
     klass = packet.phase & 1
     if in_port >= first and (in_port - first) >> 1 == i:
@@ -172,19 +178,20 @@ def escape_candidate(router: int, net: Any, table: Any, there: int) -> int:
 
 
 def _dor_mesh(router: int, in_port: int, in_vc: int, packet: Any, net: Any, table: Any, memory: Any, out: Any) -> int:
-    there = home_router(table, packet.dst)
-    i = _first_open(table, router, there)
-    n = table[_N]
-    if i == n:
+    # few loads that wait for each other: most of the time of a hop would be spent here
+    here, there = table[table[_PACKED] + router], table[table[_HOME] + 2 * packet.dst + 1]
+    if here == there:
         return eject(table, packet.dst, out)
-    down = 1 if table[table[COORDS] + there * n + i] < table[table[COORDS] + router * n + i] else 0
-    out[0] = candidate(table[HOSTS] + 2 * i + down, table[_ALL])
+    bit = table[_DIMENSION] + 2 * trailing_zeros(uint64(here ^ there))
+    field = table[bit + 1]
+    down = 1 if there & field < here & field else 0
+    out[0] = candidate(table[HOSTS] + 2 * table[bit] + down, table[_ALL])
     return 1
 
 
 def _dor_torus(router: int, in_port: int, in_vc: int, packet: Any, net: Any, table: Any, memory: Any, out: Any) -> int:
-    there = home_router(table, packet.dst)
-    if there == router:
+    there = table[table[_HOME] + 2 * packet.dst + 1]
+    if there == table[table[_PACKED] + router]:
         return eject(table, packet.dst, out)
     port = _torus_step(router, in_port, packet, net, table, there)
     out[0] = candidate(port, table[CLASS1] if packet.phase & 1 else table[CLASS0])
@@ -289,7 +296,7 @@ def _valiant(router: int, in_port: int, in_vc: int, packet: Any, net: Any, table
         return eject(table, packet.dst, out)
     part = 1 if packet.phase >= 2 else 0
     if table[_TORUS] == 1:
-        port = _torus_step(router, entered, packet, net, table, goal)
+        port = _torus_step(router, entered, packet, net, table, table[table[_PACKED] + goal])
         klass = packet.phase & 1
     else:
         n = table[_N]

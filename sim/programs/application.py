@@ -84,7 +84,7 @@ def _run_one(setup: AppSetup, progress: Progress | None) -> AppRun:
     return (_run_flow if setup.simulation is None else _run_packet)(setup, progress)
 
 
-def _mean(latency: NDArray[np.float64]) -> float:
+def _mean(latency: NDArray[np.floating[Any]]) -> float:
     return float(latency.mean()) if len(latency) else 0.0
 
 

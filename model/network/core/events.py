@@ -88,24 +88,24 @@ def send_flit(net: Net, n: int, m: int, flit_time: int, flit: int, now: int) -> 
 @inlined
 def pop_flit(net: Net, n: int, now: int) -> int:
     """Take the first flit of input VC `n`, return the credit upstream, and note the next packet after a tail."""
-    return take_first(net, n, now, now)
+    return take_first(net, n, int64(input_vc(net, n).port), now, now)
 
 
 @inlined
-def take_first(net: Net, n: int, now: int, back: int) -> int:
-    """As `pop_flit`, with a credit that leaves in cycle `back`."""
+def take_first(net: Net, n: int, q: int, now: int, back: int) -> int:
+    """As `pop_flit`, of a VC of input port number `q`, with a credit that leaves in cycle `back`."""
     vc = input_vc(net, n)
     buffer = net.buffer
     flit = int64(fifo_of(net, n)[vc.head])
     vc.head = vc.head + 1 if vc.head + 1 < buffer else 0
     vc.flits = vc.flits - 1
     net.last_move = now
-    send_credit(net, int64(vc.credit_to), back + input_port(net, int64(vc.port)).credit_time)
+    send_credit(net, int64(vc.credit_to), back + input_port(net, q).credit_time)
     if net.feedback != 0 and flit & HEAD != 0:
         call_hook(net.feedback, net, HEAD_OUT, int64(n), int64(flit) >> 2)
     # without branches, which would be mispredicted
     tail = int64(flit & TAIL != 0)
-    vc.state = IDLE if tail != 0 else vc.state
+    vc.state = int64(vc.state) & (tail - 1)  # IDLE is 0
     int32s(net.heads_next)[net.heads_count] = n
     net.heads_count += tail & int64(vc.flits > 0)
     return flit

@@ -7,7 +7,7 @@ from typing import Any
 
 from numba import int64, uint32, uint64
 
-from hopforge.model.kernel.bits import bit_of, bits_at, bits_between, first_at_or_after, first_of_words, trailing_zeros
+from hopforge.model.kernel.bits import bit_of, bits_at, first_at_or_after, first_of_words, trailing_zeros
 from hopforge.model.kernel.compile import inlined, inner
 from hopforge.model.kernel.memory import int32s, int64s, prefetch, words
 from hopforge.model.network.core.events import OUTPUT_VC_BYTES, leave_switch, send_flit, take_first
@@ -25,7 +25,7 @@ from hopforge.model.network.core.records import (
 )
 from hopforge.model.network.core.vc_allocation import allocate_heads
 
-#: routers that go through VA and SA together, a divisor of 64: few enough for the first cache, enough for long loops
+#: most routers that go through VA and SA together, a divisor of 64: few enough for the first cache
 BLOCK = 8
 
 
@@ -47,30 +47,35 @@ def vcs_that_ask(net: Net, p: int, i: int) -> Any:
 @inlined
 def grant_switch(net: Net, n: int, p: int, now: int) -> None:
     """Send the first flit of input VC `n` to output port `p`."""
-    send_through(net, n, p, now, now, now)
+    vc = input_vc(net, n)
+    send_through(net, n, int64(vc.port), p, int64(vc.number), now, now, now)
 
 
 @inlined
-def send_through(net: Net, n: int, p: int, now: int, leaves: int, back: int) -> None:
-    """As `grant_switch`; the flit leaves as one that is granted in cycle `leaves`, its credit in cycle `back`."""
+def send_through(net: Net, n: int, q: int, p: int, number: int, now: int, leaves: int, back: int) -> None:
+    """As `grant_switch` for VC `number` of its router, of input port number `q`.
+
+    The flit leaves as one that is granted in cycle `leaves`, its credit in cycle `back`.
+    """
     vc = input_vc(net, n)
     m = int64(vc.out_vc)
     output = output_vc(net, m)
     port = output_port(net, p)
     output.credits = output.credits - 1
-    flit = take_first(net, n, now, back)
+    flit = take_first(net, n, q, now, back)
     send_flit(net, n, m, leaves - now + port.flit_time, flit, now)
     port.flits += 1
     port.busy_until = leaves + port.cycles_per_flit
     # without branches, which would be mispredicted
     tail = int64(flit & TAIL != 0)
     free = tail & (1 - net.release_credits)
-    output.tail_sent = output.tail_sent | (tail & net.release_credits)
-    output.owner = -1 if free != 0 else output.owner
+    if net.release_credits != 0:
+        output.tail_sent = output.tail_sent | tail
+    output.owner = int64(output.owner) | -free
     int32s(net.released)[net.released_count] = (p << HOST_VC_BITS) | int64(output.vc)  # free when VA is over
     net.released_count += free
     over = uint64(tail) | uint64(output.credits == 0) | uint64(vc.flits == 0)
-    leave_switch(net, p, int64(vc.number), over)
+    leave_switch(net, p, number, over)
 
 
 @inner
@@ -81,51 +86,48 @@ def note_grant(net: Net, p: int, i: int, now: int) -> None:
 
 
 @inlined
-def allocate_switches(net: Net, routers: int, end: int, now: int) -> None:
-    """SA of routers number `routers` up to, but without, `end`, in cycle `now`, without the speculative requests.
+def allocate_switches(net: Net, routers: int, asked: Any, now: int) -> None:
+    """SA of routers from number `routers` on in cycle `now`, without the speculative requests.
+
+    The bits of `asked` are their output ports that a VC asks for, at most 64 in all.
 
     Every output port offers itself to the first input at or after its pointer that asks for it, every input takes the
     first offer at or after its own.
     """
     ports = net.ports
-    first, last = routers * ports, end * ports
-    offers, offered = words(net.offers), words(net.offered)
+    first = routers * ports
+    offers, offered = words(net.offers), uint64(0)
     noted = net.speculation != 0 or words(net.draining)[routers >> 6] != uint64(0)
-    for word in range(first >> 6, (last + 63) >> 6):
-        outputs = bits_between(words(net.asking)[word], word, first, last)
-        while outputs != uint64(0):
-            p = (word << 6) + trailing_zeros(outputs)
-            outputs &= outputs - uint64(1)
-            output = output_port(net, p)
-            if output.busy_until <= now:
-                head = int64(output.first)
-                number = vc_that_asks(net, p, int64(output.g))
-                n = head * net.vcs + number  # probably the one that sends
-                vc = input_vc(net, n)
-                prefetch(net.output_vc + int64(vc.out_vc) * OUTPUT_VC_BYTES)
-                if net.fifo_bytes != net.vc_bytes:  # else in the cache line of the VC
-                    prefetch(net.fifo + n * net.fifo_bytes + 4 * int64(vc.head))
-                q = head + ((number * net.port_share) >> PORT_SHARE_BITS)
-                offers[q - first] |= bit_of(p - head)
-                offered[q >> 6] |= bit_of(q)
-    for word in range(first >> 6, (last + 63) >> 6):
-        inputs = offered[word]
-        offered[word] = 0
-        while inputs != uint64(0):
-            q = (word << 6) + trailing_zeros(inputs)
-            inputs &= inputs - uint64(1)
-            port = input_port(net, q)
-            i = int64(port.port)
-            o = first_at_or_after(offers[q - first], int64(port.a))
-            offers[q - first] = 0
-            p = q - i + o
-            v = first_at_or_after(vcs_that_ask(net, p, i), int64(port.q))
-            port.q = v + 1 if v + 1 < net.vcs else 0
-            port.a = o + 1 if o + 1 < ports else 0
-            output_port(net, p).g = i + 1 if i + 1 < ports else 0
-            grant_switch(net, q * net.vcs + v, p, now)
-            if noted:
-                note_grant(net, p, i, now)
+    while asked != uint64(0):
+        p = first + trailing_zeros(asked)
+        asked &= asked - uint64(1)
+        output = output_port(net, p)
+        if output.busy_until <= now:
+            head = int64(output.first)
+            number = vc_that_asks(net, p, int64(output.g))
+            n = head * net.vcs + number  # probably the one that sends
+            prefetch(net.output_vc + int64(input_vc(net, n).out_vc) * OUTPUT_VC_BYTES)
+            if net.fifo_bytes != net.vc_bytes:  # else in the cache line of the VC
+                prefetch(net.fifo + n * net.fifo_bytes + 4 * int64(input_vc(net, n).head))
+            k = head - first + ((number * net.port_share) >> PORT_SHARE_BITS)
+            offers[k] |= bit_of(p - head)
+            offered |= bit_of(k)
+    while offered != uint64(0):
+        k = trailing_zeros(offered)
+        offered &= offered - uint64(1)
+        q = first + k
+        port = input_port(net, q)
+        i = int64(port.port)
+        o = first_at_or_after(offers[k], int64(port.a))
+        offers[k] = 0
+        p = q - i + o
+        v = first_at_or_after(vcs_that_ask(net, p, i), int64(port.q))
+        port.q = v + 1 if v + 1 < net.vcs else 0
+        port.a = o + 1 if o + 1 < ports else 0
+        output_port(net, p).g = i + 1 if i + 1 < ports else 0
+        send_through(net, q * net.vcs + v, q, p, i * net.vcs + v, now, now, now)
+        if noted:
+            note_grant(net, p, i, now)
 
 
 @inlined
@@ -139,18 +141,18 @@ def free_released(net: Net) -> None:
 
 
 @inlined
-def is_quiet(net: Net, routers: int, end: int) -> bool:
-    """Whether nobody asks for a VC or the switch in routers number `routers` up to, but without, `end`, nor beside."""
-    found = uint64(0)
-    for word in range((routers * net.ports) >> 6, (end * net.ports + 63) >> 6):
-        found |= words(net.asking)[word] | words(net.wanted)[word]
-    return bool(found == uint64(0))
+def block_of(net: Net) -> int:
+    """Routers that go through VA and SA together: a power of two, with at most 64 ports if it is more than one."""
+    block: Any = int64(BLOCK)
+    while block > 1 and block * net.ports > 64:
+        block >>= 1
+    return int(block)
 
 
 @inlined
-def match_lists(net: Net, first: int) -> None:
-    """VA of the routers of a block by lists of requests (`parts.vc_match`)."""
-    routers = (words(net.active)[first >> 6] >> uint64(first & 63)) & uint64((1 << BLOCK) - 1)
+def match_lists(net: Net, first: int, block: int) -> None:
+    """VA of the `block` routers from number `first` on by lists of requests (`parts.vc_match`)."""
+    routers = (words(net.active)[first >> 6] >> uint64(first & 63)) & ~(~uint64(0) << uint64(block))
     if routers != uint64(0):
         call_hook(net.vc_lists, net, ALLOCATE, first, int64(routers))
 
@@ -168,21 +170,27 @@ def allocate_routers(net: Net, now: int, start: int, stop: int) -> None:
     """
     net.speculative = 0
     separate = net.speculation != 0
-    skips = net.vc_lists == 0 and net.switch_match == 0
     released = int64(net.released_count)  # with `vc_queue`: in the cycle before
+    block = block_of(net)
     for stage in range(2 if separate else 1):
-        for first in range(start, stop, BLOCK):
-            end = min(first + BLOCK, stop)
+        for first in range(start, stop, block):
+            end = min(first + block, stop)
             if net.vc_lists != 0 and stage == 0:
-                match_lists(net, first)
-            if (separate and stage == 0) or (skips and is_quiet(net, first, end)):
+                match_lists(net, first, block)
+            if separate and stage == 0:
                 continue
+            waited = uint64(0)
+            if net.vc_lists == 0:
+                waited = bits_at(words(net.wanted), first * net.ports, (end - first) * net.ports)
             if net.switch_match != 0:
                 call_hook(net.switch_match, net, int64(first), int64(end), now)
             else:
-                allocate_switches(net, first, end, now)
+                asked = bits_at(words(net.asking), first * net.ports, (end - first) * net.ports)
+                if net.vc_lists == 0 and asked | waited == uint64(0):
+                    continue
+                allocate_switches(net, first, asked, now)
             if net.vc_lists == 0:
-                allocate_heads(net, first, end)
+                allocate_heads(net, first, waited)
             elif net.granted_count != 0 and not separate:
                 call_hook(net.vc_lists, net, ACTIVATE, now, now)
             if net.vc_queue != 0:

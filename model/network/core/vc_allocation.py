@@ -8,7 +8,7 @@ from typing import Any
 
 from numba import int64, uint32, uint64
 
-from hopforge.model.kernel.bits import bit_of, bits_between, first_at_or_after, trailing_zeros
+from hopforge.model.kernel.bits import bit_of, first_at_or_after, trailing_zeros
 from hopforge.model.kernel.compile import inlined, inner
 from hopforge.model.kernel.memory import int64s, words
 from hopforge.model.network.core.events import ask_switch
@@ -124,23 +124,24 @@ def share_port(net: Net, p: int, heads: Any) -> None:
 
 
 @inlined
-def allocate_heads(net: Net, routers: int, end: int) -> None:
-    """VA of routers number `routers` up to, but without, `end`, after their SA: VCs ask from the next cycle on."""
-    first, last = routers * net.ports, end * net.ports
-    for word in range(first >> 6, (last + 63) >> 6):
-        outputs = bits_between(words(net.wanted)[word], word, first, last)
-        while outputs != uint64(0):
-            p = (word << 6) + trailing_zeros(outputs)
-            outputs &= outputs - uint64(1)
-            port = output_port(net, p)
-            if port.free_mask == 0:
-                continue
-            heads = words(net.heads_at)[p]
-            if heads & (heads - uint64(1)) != uint64(0):
-                share_port(net, p, heads)
-                continue
-            number = trailing_zeros(heads)
-            n = int64(port.first) * net.vcs + number
-            mask = asked_vcs(net, p, n)
-            if mask != 0:
-                grant_head(net, p, number, mask)
+def allocate_heads(net: Net, routers: int, waited: Any) -> None:
+    """VA of routers from number `routers` on, after their SA: VCs ask from the next cycle on.
+
+    The bits of `waited` are their output ports at which heads wait, at most 64 in all.
+    """
+    first = routers * net.ports
+    while waited != uint64(0):
+        p = first + trailing_zeros(waited)
+        waited &= waited - uint64(1)
+        port = output_port(net, p)
+        if port.free_mask == 0:
+            continue
+        heads = words(net.heads_at)[p]
+        if heads & (heads - uint64(1)) != uint64(0):
+            share_port(net, p, heads)
+            continue
+        number = trailing_zeros(heads)
+        n = int64(port.first) * net.vcs + number
+        mask = asked_vcs(net, p, n)
+        if mask != 0:
+            grant_head(net, p, number, mask)

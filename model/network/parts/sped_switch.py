@@ -141,7 +141,8 @@ def match_crossbar(net: Net, router: int, requested: Any) -> Any:
 def send_queued(net: Net, router: int, i: int, v: int, o: int, now: int) -> None:
     """Send a flit from input `i`, VC `v`, to output `o` and what waits behind the crossbar there."""
     q, p = router * net.ports + i, router * net.ports + o
-    send_through(net, q * net.vcs + v, p, now, leaving_cycle(net, p, now), credit_cycle(net, q, now))
+    leaves, back = leaving_cycle(net, p, now), credit_cycle(net, q, now)
+    send_through(net, q * net.vcs + v, q, p, i * net.vcs + v, now, leaves, back)
     if net.output_room != 0:
         crossing = int64s(net.crossing)
         crossing[p] = (crossing[p] if crossing[p] >> 8 == net.steps else net.steps << 8) + 1
