@@ -152,7 +152,7 @@ def candidates_of(
 
 
 @njit
-def _one_of(ports: int, src: int, dst: int, router: int) -> int:
+def _one_of(ports: int, src: int, dst: int, router: int) -> Any:
     """Return the port of a mask that source, destination and router name."""
     rest, ways = uint64(ports), 0
     while rest != uint64(0):
