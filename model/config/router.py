@@ -13,7 +13,8 @@ Allocator = Literal["input_first", "output_first", "islip", "wavefront"]
 #: what only the router of docs/definitions/router.md has
 INPUT_QUEUED_KEYS = {
     "switching", "route_computation", "rc_cycles", "lookahead", "va", "sa", "arbiter", "qos", "speculation",
-    "hold_switch", "allocator_iterations", "input_speedup", "output_speedup", "internal_speedup", "vc_release",
+    "hold_switch", "allocator_iterations", "input_speedup", "output_speedup", "internal_speedup", "crossbar_cycles",
+    "stage_batches", "output_queue_flits", "vc_release",
     "credit_delay_cycles", "link_latency_cycles", "global_latency_cycles", "host_latency_cycles", "cycles_per_flit",
     "flit_bits", "tag_bits", "length_bits", "flit_buffers", "protection", "host_ports", "stream_beats",
 }  # fmt: skip
@@ -104,6 +105,15 @@ class RouterConfig(Section):
     internal_speedup: Annotated[float, Field(ge=1, le=8)] = 1.0
     """Steps of a router in a cycle, on average; flits wait behind the crossbar for the link (above 1: not in
     hardware)."""
+    crossbar_cycles: Annotated[int, Field(ge=1, le=16)] = 1
+    """Cycles that a flit takes through the crossbar (2 and more: not in hardware)."""
+    stage_batches: bool = False
+    """Stages of several cycles (`rc_cycles`, `crossbar_cycles`) take all that waits in their router at once, and what
+    comes later waits until these have left, as in BookSim; else each cycle begins with what has come (not in
+    hardware)."""
+    output_queue_flits: Annotated[int, Field(ge=1, le=65535)] | None = None
+    """Flits behind the crossbar of an output from which on it is not asked for (default: no limit; not in
+    hardware)."""
     vc_release: Literal["tail", "credits"] = "tail"
     """A virtual channel is free when the tail has left, or when all its credits are back."""
     credit_delay_cycles: Annotated[int, Field(ge=0, le=1024)] = 0
@@ -168,6 +178,7 @@ class RouterConfig(Section):
             yield Problem("hold_switch", "must be false with speculation and with va=free_queue, not true")
         if self.sped_up:
             yield from self._speedup_problems()
+        yield from self._stage_problems()
         if self.sa == "input_ahead" and self.model == "input_queued":
             problem = choice_ahead_problem(self.va, self.route_computation, self.rc_cycles, self.switching)
             if problem:
@@ -191,15 +202,15 @@ class RouterConfig(Section):
 
     @property
     def sped_up(self) -> str:
-        """Say which key asks for several crossbar ports, iterations or steps; empty: none."""
-        keys = ("allocator_iterations", "input_speedup", "output_speedup", "internal_speedup")
+        """Say which key asks for several crossbar ports, iterations, steps or crossbar cycles; empty: none."""
+        keys = ("allocator_iterations", "input_speedup", "output_speedup", "internal_speedup", "crossbar_cycles")
         return next((key for key in keys if getattr(self, key) != 1), "")
 
     def _speedup_problems(self) -> Iterator[Problem]:
         """Check what does not go together with speedups and iterations."""
         key = self.sped_up
         with_it = f"with {key}={getattr(self, key):g}"
-        if key != "internal_speedup" and self.sa not in ("output_first", "islip"):
+        if self.has_crossbar_ports and self.sa not in ("output_first", "islip"):
             yield Problem("sa", f"must be islip or output_first {with_it}, not {self.sa}")
         one_way = (("arbiter", "round_robin"), ("qos", "none"), ("speculation", False), ("hold_switch", False))
         for other, needed in one_way:
@@ -211,11 +222,32 @@ class RouterConfig(Section):
         if self.vcs % self.input_speedup:
             yield Problem("input_speedup", f"must divide vcs={self.vcs}, not {self.input_speedup}")
         if self.internal_speedup != 1:
-            for other, at_once in (("rc_cycles", 0), ("route_computation", "table"), ("lookahead", False)):
+            once = (("rc_cycles", 0), ("route_computation", "table"), ("lookahead", False), ("crossbar_cycles", 1))
+            for other, at_once in once:
                 value = getattr(self, other)
                 if value != at_once:
                     limit = f"must be {str(at_once).lower()} with internal_speedup={self.internal_speedup:g}"
                     yield Problem(other, f"{limit}, not {str(value).lower()}")
+
+    @property
+    def has_crossbar_ports(self) -> bool:
+        """Whether SA has several crossbar ports at an input or output, or several iterations."""
+        return (self.allocator_iterations, self.input_speedup, self.output_speedup) != (1, 1, 1)
+
+    def _stage_problems(self) -> Iterator[Problem]:
+        """Check stages of several cycles, and what waits behind the crossbar."""
+        if self.stage_batches:
+            if max(self.rc_cycles, self.crossbar_cycles) < 2:
+                yield Problem("stage_batches", "needs rc_cycles or crossbar_cycles of at least 2")
+            if self.lookahead:
+                yield Problem("lookahead", "must be false with stage_batches, not true")
+        if self.output_queue_flits is not None:
+            if self.output_speedup == self.internal_speedup == self.crossbar_cycles == 1:
+                needs = "needs output_speedup, internal_speedup or crossbar_cycles above 1 (else no flit waits there)"
+                yield Problem("output_queue_flits", needs)
+            if self.cycles_per_flit != 1:
+                limit = f"must be 1 with output_queue_flits={self.output_queue_flits}"
+                yield Problem("cycles_per_flit", f"{limit}, not {self.cycles_per_flit}")
 
     def _lookahead_problems(self) -> Iterator[Problem]:
         """Check that the allocation can hide the next router's route computation."""

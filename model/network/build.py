@@ -104,6 +104,8 @@ def build_net(
     latency = link_latencies(topology, router)
     rc_cycles = router.rc_cycles if router.lookup is None else router.lookup.params.hit_cycles + 1
     longest = int(max(latency.max() + 3 + router.credit_delay_cycles, rc_cycles + 1))
+    longest += (router.rc_cycles if router.lookup is None else 0) * router.stage_batches
+    longest += 2 * (router.crossbar_cycles - 1)
     if router.has_output_queues:  # which credits bound, and credits wait for their turn, too
         longest += router.vcs * router.buffer_flits * int(np.max(router.cycles_per_flit))
     wheel = 1 << longest.bit_length()
@@ -234,6 +236,8 @@ def _set_router(state: NetState, router: RouterParameters) -> None:
     s["sped_up"], s["output_queues"] = router.sped_up, router.has_output_queues
     s["input_speedup"], s["output_speedup"] = router.input_speedup, router.output_speedup
     s["internal_speedup"], s["iterations"] = router.internal_speedup, router.allocator_iterations
+    s["crossbar_cycles"], s["stage_batches"] = router.crossbar_cycles, router.stage_batches
+    s["queue_flits"] = router.output_queue_flits or 0
     s["router_credit_delay"], s["deadlock_cycles"] = router.credit_delay_cycles, router.deadlock_cycles
 
 

@@ -40,6 +40,8 @@ def _check(config: Config) -> None:
         raise UserError("router.hold_switch must be false in hardware, not true")
     if router.sped_up:
         raise UserError(f"router.{router.sped_up} must be 1 in hardware, not {getattr(router, router.sped_up):g}")
+    if router.stage_batches:
+        raise UserError("router.stage_batches must be false in hardware, not true")
     if router.switching == "saf":
         raise UserError("router.switching must be wormhole or vct in hardware, not saf")
     if router.speculation == "shared":

@@ -185,6 +185,19 @@ def is_held(net: Net, vc: Any, packet: Any) -> bool:
 
 
 @inlined
+def batch_start(free: Any, router: int, ready: int, cycles: int) -> int:
+    """First cycle in a stage of `cycles` cycles of what is ready for it in cycle `ready`, at the end of a batch.
+
+    ``free[router]`` is the first cycle in which the batch after the last one can begin.
+    """
+    start = int64(free[router]) - cycles
+    if start < ready:
+        start = max(ready, int64(free[router]))
+        free[router] = start + cycles
+    return start
+
+
+@inlined
 def start_routing(net: Net, route: Callable[..., int], n: int, now: int) -> None:
     """First RC cycle of the head of input VC `n`: evaluate the routing algorithm."""
     vc = input_vc(net, n)
@@ -225,6 +238,8 @@ def start_routing(net: Net, route: Callable[..., int], n: int, now: int) -> None
             if not row_there(net, int64(vc.router), int64(packet.dst)):
                 vc.candidates = 0
         wait = int64(0) if carried else net.rc_cycles
+        if net.stage_batches != 0:
+            wait += batch_start(int64s(net.rc_free), int64(vc.router), now, int64(net.rc_cycles)) - now
     if wait == 0 and vc.candidates > 0:
         enter(net, n)
         return
