@@ -304,9 +304,10 @@ class RoutingConfig(Section):
     dragonfly_plus, cascade, slim_fly) into a group."""
     rule: Literal["product", "double", "three_halves"] = "product"
     """ugal: compares links times queue of both ways; or the queue of the minimal one with 2 or 1.5 times the other."""
-    decision: Literal["router", "host"] = "router"
+    decision: Literal["router", "host", "ahead"] = "router"
     """ugal and its kin: decided in the router of the source, when the packet is routed there; or by the queues of that
-    router when its head leaves the host, as BookSim does with `routing_delay` 0 (`input_queued`)."""
+    router when its head leaves the host, as BookSim does with `routing_delay` 0 (`input_queued`). anca: `ahead`: each
+    router's port by its queues when the head leaves the host or is sent through the switch before it."""
     alpha: Annotated[float, Field(ge=0, le=1)] = 0.2
     """q_adaptive, q_routing: learning rate; q_adaptive: towards shorter times."""
     beta: Annotated[float, Field(ge=0, le=1)] = 0.04
@@ -353,6 +354,8 @@ class RoutingConfig(Section):
             yield Problem("links", f"is for algorithms other than file, which names the ports itself, not {self.links}")
         if self.decision == "host" and self.algorithm not in DECIDE_AT_SOURCE:
             yield Problem("decision", f"host is for {', '.join(DECIDE_AT_SOURCE)} only, not algorithm={self.algorithm}")
+        if self.decision == "ahead" and self.algorithm not in DECIDE_AHEAD:
+            yield Problem("decision", f"ahead is for {', '.join(DECIDE_AHEAD)} only, not algorithm={self.algorithm}")
         if self.spread is not None and self.algorithm not in (spread := _SPREAD[self.spread]):
             yield Problem("spread", f"{self.spread} is for {', '.join(spread)} only, not algorithm={self.algorithm}")
         if self.spread is not None and self.ways not in (None, "all"):
@@ -368,6 +371,8 @@ DECIDE_AT_SOURCE = (
     "ugal", "ugal_global", "ugal_compact", "ugal_group", "ugal_node", "booksim_adaptive_xy_yx", "booksim_ugal",
     "booksim_ugal_xy_yx", "booksim_ugal_four", "booksim_ugal_four_by_hop",
 )  # fmt: skip
+#: algorithms that can decide a router ahead, by its queues
+DECIDE_AHEAD = ("anca",)
 #: value of `spread` → the algorithms that it is for
 _SPREAD = {
     "packet": ("minimal", "valiant", "tables"), "flow": ("minimal", "tables"),

@@ -109,6 +109,7 @@ def empty_sizes(topology: Topology, router: RouterParameters, tables: Tables, wh
         "credit_step": NP if router.sped_up else 1,
         "rc_free": R if router.stage_batches else 1,
         "crossbar_free": R if router.stage_batches else 1,
+        "heads_sent": NP * max(router.input_speedup, router.output_speedup) if tables.decides_ahead else 1,
         "queue_group": 4 * NP if router.output_queue_flits else 1,
         "router": R,
         "histogram": HISTOGRAM_BINS,

@@ -20,7 +20,7 @@ from hopforge.model.network.arrays import (
     set_source,
     state_bytes,
 )
-from hopforge.model.network.core.event_log import put_log
+from hopforge.model.network.core.event_log import note_next_router, put_log
 from hopforge.model.network.core.records import (
     ARRAYS,
     OUTPUT_FIRST,
@@ -125,6 +125,8 @@ def build_net(
     _set_strides(state)
     if log_events:
         put_log(state, log_events)
+    elif tables.decides_ahead:
+        state.put_function("log_event", note_next_router)
     _put_router_parts(state, router, topology.max_ports)
     if needs_lists(topology, router, tables):
         state.put_function("vc_lists", match_vcs)
@@ -215,7 +217,7 @@ def _set_sizes(state: NetState, topology: Topology, router: RouterParameters, ta
     s["router_words"], s["vc_words"], s["port_words"] = ((n + 63) // 64 for n in (R, P * V, P))
     s["port_share"] = (1 << PORT_SHARE_BITS) // V + 1
     s["event_capacity"] = event_capacity(topology, router, tables)
-    s["decides"] = tables.decides
+    s["decides"], s["decides_ahead"] = tables.decides, tables.decides_ahead
 
 
 def _set_strides(state: NetState) -> None:

@@ -213,7 +213,10 @@ class SourceParameters:
 
 @dataclass
 class Tables:
-    """Data of a routing algorithm and of a traffic pattern for the kernel; `decides`: it is asked at hosts, too."""
+    """Data of a routing algorithm and of a traffic pattern for the kernel; `decides`: it is asked at hosts, too.
+
+    `decides_ahead`: and for the next router, when the switch sends a head there.
+    """
 
     routing: NDArray[np.int32] = field(default_factory=lambda: np.zeros(1, np.int32))
     memory: NDArray[np.float64] = field(default_factory=lambda: np.zeros(1))
@@ -225,6 +228,7 @@ class Tables:
     feedback: Feedback | None = None
     agents: AgentParameters | None = None
     decides: bool = False
+    decides_ahead: bool = False
 
 
 def router_parameters(config: Config, topology: Topology) -> RouterParameters:

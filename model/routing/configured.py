@@ -80,9 +80,11 @@ def _routing_plan(config: Config, topology: Topology) -> RoutingPlan:
         if apart:
             raise RoutingError(f"{problem} (traffic.acknowledge.vcs: own takes one of router.vcs={vcs})") from None
         raise
-    if routing.decision == "host" and (config.router.model != "input_queued" or reply is not None):
+    if routing.decision != "router" and (config.router.model != "input_queued" or reply is not None):
         other = "traffic.reply" if reply is not None else f"router.model: {config.router.model}"
-        raise RoutingError(f"routing.decision: host is for router.model: input_queued without replies, not {other}")
+        raise RoutingError(
+            f"routing.decision: {routing.decision} is for router.model: input_queued without replies, not {other}"
+        )
     if config.router.lookahead:
         refuse_unknown_next(plan, routing.algorithm)
     if config.router.sa == "input_ahead" and plan.max_candidates > 1:

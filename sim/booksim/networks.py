@@ -77,12 +77,6 @@ def _routing(settings: Settings, kind: str, known: dict[str, dict[str, Any]], la
     return dict(known[name])
 
 
-def _routed_on_arrival(settings: Settings, name: str) -> None:
-    """Refuse an adaptive choice that BookSim makes with the queues of earlier cycles."""
-    if settings.whole("routing_delay") == 0:
-        settings.refuse("routing_delay", f"BookSim's {name} then reads the queues of earlier cycles; 1 is translated")
-
-
 def _even_vcs(settings: Settings, shares: int) -> None:
     """Refuse numbers of virtual channels that BookSim's classes would overlap in, or that they do not fit."""
     vcs = settings.whole("num_vcs")
@@ -157,8 +151,8 @@ def _fattree(settings: Settings, beside: Supplement) -> Network:
     routing = _routing(
         settings, "fattree", {"nca": {"algorithm": "nca", "ties": "random"}, "anca": {"algorithm": "anca"}}, {}
     )
-    if routing["algorithm"] == "anca":
-        _routed_on_arrival(settings, "anca")
+    if routing["algorithm"] == "anca" and settings.whole("routing_delay") == 0:
+        routing["decision"] = "ahead"  # routes are looked up one hop ahead
     settings.no_effect("links of a fat tree take 1 cycle either way", "use_noc_latency")
     return Network({"kind": "fat_tree", "k": k, "n": n - 1}, routing, _size(settings, k, n), {"link_latency_cycles": 1})
 

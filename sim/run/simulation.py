@@ -172,7 +172,8 @@ class Simulation:
             ack_mask=self.plan.ack_mask,
             feedback=self.plan.feedback,
             agents=None if self.plan.agents is None else replace(self.plan.agents, seed=seed),
-            decides=routing.decision == "host",
+            decides=routing.decision != "router",
+            decides_ahead=routing.decision == "ahead",
         )
         self.built = build_flit_network(config, self.topology, Plans(self.plan, source, tables, seed, log_events))
         self.state: NetState = self.built.state

@@ -395,6 +395,7 @@ _SETTINGS = [
     ("output_queues", "i8"),  # flits wait behind the crossbar until the channel takes them
     ("port_share", "i8"),  # VC number · port_share >> PORT_SHARE_BITS is its port
     ("decides", "i8"),  # the relation is asked when a head leaves its host, too (routing.decision: host)
+    ("decides_ahead", "i8"),  # ... and for the next router, when the switch sends a head there (decision: ahead)
     ("choices", "i8"),  # address of int64[]: what the proof lets `routing.plan.draw_below` draw; 0: random numbers
 ]
 
@@ -406,6 +407,7 @@ _COUNTERS = [
     ("step_follows", "i8"),  # ... and whether another one follows in this cycle
     ("free_packets", "i8"),
     ("heads_count", "i8"),
+    ("heads_sent_count", "i8"),  # decides_ahead: heads that the switch has sent in the last step
     ("sparse", "i8"),  # `far`, but what this cycle touches stays near the processor
     ("granted_count", "i8"),
     ("released_count", "i8"),
@@ -526,6 +528,7 @@ ARRAYS: dict[str, np.dtype[Any]] = {
     "credit_step": np.dtype("int64"),  # ... and 1 + the step in which it was made
     "rc_free": np.dtype("int64"),  # stage_batches: first cycle of the batch of a router in RC after the last ...
     "crossbar_free": np.dtype("int64"),  # ... and in the crossbar
+    "heads_sent": np.dtype("int64"),  # decides_ahead: next input VC << 32 | packet
     "queue_group": np.dtype("int64"),  # queue_flits: int64[routers·P, 4]: `parts.sped_switch`
     "table": np.dtype("int32"),  # of the routing algorithm
     "memory": np.dtype("float64"),  # of the routing algorithm (learning)

@@ -168,6 +168,12 @@ def test_adaptive_orders_are_decided_where_booksim_does(tmp_path: Path) -> None:
     assert found["routing"] == {"algorithm": "booksim_adaptive_xy_yx"}
 
 
+def test_anca_is_decided_where_booksim_does(tmp_path: Path) -> None:
+    tree = f"topology = fattree; k = 4; n = 3; routing_function = anca; {ROUTER}"
+    assert sections(tmp_path, tree)["routing"] == {"algorithm": "anca", "decision": "ahead"}
+    assert sections(tmp_path, tree, "routing_delay=1")["routing"] == {"algorithm": "anca"}
+
+
 def test_a_network_file_holds_latencies_in_one_direction(tmp_path: Path) -> None:
     net = "router 0 node 0 router 1 5 router 2\nrouter 1 node 1 router 2\nnode 2 router 2\n"
     (tmp_path / "net.txt").write_text(net)
