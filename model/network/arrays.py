@@ -149,6 +149,9 @@ def filled_arrays(
         "sa_recent": np.full(4 * NP * P if matrix else 1, -1, np.int64),
         "table": np.ascontiguousarray(tables.routing, np.int32),
         "memory": np.array(tables.memory, np.float64),
+        "inject_by_destination": np.asarray(
+            [0] if tables.inject_by_destination is None else tables.inject_by_destination, np.int32
+        ),
         "router_rng": seed_streams(seed, 1, topology.routers),
         "pattern_table": np.ascontiguousarray(tables.pattern, np.int32),
         "host_rng": seed_streams(seed, 2, H),

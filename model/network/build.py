@@ -217,6 +217,7 @@ def _set_sizes(state: NetState, topology: Topology, router: RouterParameters, ta
     s["router_words"], s["vc_words"], s["port_words"] = ((n + 63) // 64 for n in (R, P * V, P))
     s["port_share"] = (1 << PORT_SHARE_BITS) // V + 1
     s["event_capacity"] = event_capacity(topology, router, tables)
+    s["injects_by_destination"] = tables.inject_by_destination is not None
     s["decides"], s["decides_ahead"] = tables.decides, tables.decides_ahead
 
 

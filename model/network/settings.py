@@ -223,6 +223,7 @@ class Tables:
     pattern: NDArray[np.int32] = field(default_factory=lambda: np.zeros(1, np.int32))
     max_candidates: int = 1
     inject_mask: Any = None
+    inject_by_destination: Any = None
     reply_mask: Any = None
     ack_mask: Any = None
     feedback: Feedback | None = None

@@ -87,6 +87,7 @@ def _even_vcs(settings: Settings, shares: int) -> None:
 #: how many classes of virtual channels an algorithm divides them into
 _CLASSES = {
     "booksim_xy_yx": 2, "booksim_adaptive_xy_yx": 2, "booksim_valiant": 2, "booksim_ugal": 2, "booksim_romm": 2,
+    "booksim_ugal_pni": 2,
     "booksim_ugal_xy_yx": 4, "valiant": 2,
 }  # fmt: skip
 _NO_NI = "hopforge has no virtual channels by destination (non-interfering routing)"
@@ -202,9 +203,13 @@ def _flatfly(settings: Settings, beside: Supplement) -> Network:
             "ran_min": {"algorithm": "booksim_dor"}, "xyyx": {"algorithm": "booksim_xy_yx"},
             "adaptive_xyyx": {"algorithm": "booksim_adaptive_xy_yx"}, "valiant": {"algorithm": "booksim_valiant"},
             "ugal": {"algorithm": "booksim_ugal"}, "ugal_xyyx": {"algorithm": "booksim_ugal_xy_yx"},
+            "ugal_pni": {"algorithm": "booksim_ugal_pni"},
         },
-        {"ugal_pni": _NO_NI},
+        {},
     )  # fmt: skip
+    if settings.text("routing_function") == "ugal_pni":
+        settings.must_be("c", k, f"BookSim's ugal_pni needs c = k = {k}")
+        settings.at_least("num_vcs", 2 * k, 16)
     _even_vcs(settings, _CLASSES.get(routing["algorithm"], 1))
     columns, across, home = _tiles(settings, k**n)
     far = settings.whole("use_noc_latency") == 1

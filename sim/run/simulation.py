@@ -168,6 +168,7 @@ class Simulation:
             pattern=self.traffic.table,
             max_candidates=self.plan.max_candidates,
             inject_mask=self.plan.inject_mask,
+            inject_by_destination=self.plan.inject_by_destination,
             reply_mask=self.plan.reply_mask,
             ack_mask=self.plan.ack_mask,
             feedback=self.plan.feedback,

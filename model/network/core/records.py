@@ -396,6 +396,7 @@ _SETTINGS = [
     ("port_share", "i8"),  # VC number · port_share >> PORT_SHARE_BITS is its port
     ("decides", "i8"),  # the relation is asked when a head leaves its host, too (routing.decision: host)
     ("decides_ahead", "i8"),  # ... and for the next router, when the switch sends a head there (decision: ahead)
+    ("injects_by_destination", "i8"),  # hosts may use some of their VCs only for a destination
     ("choices", "i8"),  # address of int64[]: what the proof lets `routing.plan.draw_below` draw; 0: random numbers
 ]
 
@@ -528,6 +529,7 @@ ARRAYS: dict[str, np.dtype[Any]] = {
     "credit_step": np.dtype("int64"),  # ... and 1 + the step in which it was made
     "rc_free": np.dtype("int64"),  # stage_batches: first cycle of the batch of a router in RC after the last ...
     "crossbar_free": np.dtype("int64"),  # ... and in the crossbar
+    "inject_by_destination": np.dtype("int32"),  # [destination]: VCs that hosts may use
     "heads_sent": np.dtype("int64"),  # decides_ahead: next input VC << 32 | packet
     "queue_group": np.dtype("int64"),  # queue_flits: int64[routers·P, 4]: `parts.sped_switch`
     "table": np.dtype("int32"),  # of the routing algorithm

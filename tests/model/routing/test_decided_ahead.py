@@ -1,4 +1,4 @@
-"""Up ports of `anca` that are chosen when a head is sent to their router (docs/definitions/any-routing.md)."""
+"""Up ports of `anca` that are chosen when a head is sent to their router (docs/definitions/booksim-routing.md)."""
 
 import numpy as np
 import pytest

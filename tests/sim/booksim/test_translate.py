@@ -174,6 +174,17 @@ def test_anca_is_decided_where_booksim_does(tmp_path: Path) -> None:
     assert sections(tmp_path, tree, "routing_delay=1")["routing"] == {"algorithm": "anca"}
 
 
+def test_shares_of_destinations_need_as_many_terminals_as_routers_of_a_line(tmp_path: Path) -> None:
+    pni = f"{BUTTERFLY} routing_function = ugal_pni;"
+    assert sections(tmp_path, pni, "num_vcs=8")["routing"] == {"algorithm": "booksim_ugal_pni", "decision": "host"}
+    with pytest.raises(BooksimError, match="num_vcs = 6: must be 8 to 16"):
+        sections(tmp_path, pni, "num_vcs=6")
+    with pytest.raises(BooksimError, match="num_vcs = 9: the classes of BookSim's routing overlap unless"):
+        sections(tmp_path, pni, "num_vcs=9")
+    with pytest.raises(BooksimError, match="c = 1: BookSim's ugal_pni needs c = k = 4"):
+        sections(tmp_path, pni, "num_vcs=8", "c=1", "xr=1", "yr=1")
+
+
 def test_a_network_file_holds_latencies_in_one_direction(tmp_path: Path) -> None:
     net = "router 0 node 0 router 1 5 router 2\nrouter 1 node 1 router 2\nnode 2 router 2\n"
     (tmp_path / "net.txt").write_text(net)
