@@ -18,6 +18,7 @@ from hopforge.model.config.root import Config, CosimConfig, TimingConfig
 from hopforge.model.config.router import RouterConfig, RoutingConfig
 from hopforge.model.config.simulation import SimulationConfig
 from hopforge.model.config.topology import (
+    ButterflyConfig,
     CascadeConfig,
     ClosConfig,
     DirectorConfig,
@@ -40,6 +41,7 @@ from hopforge.model.config.traffic import TrafficConfig
 
 __all__ = [
     "AddressConfig",
+    "ButterflyConfig",
     "CacheConfig",
     "CascadeConfig",
     "ClosConfig",

@@ -17,6 +17,7 @@ from hopforge.model.config.lookup import (
 from hopforge.model.config.router import RouterConfig
 from hopforge.model.config.topology import (
     TABLE_KINDS,
+    ButterflyConfig,
     CascadeConfig,
     ClosConfig,
     DirectorConfig,
@@ -98,6 +99,8 @@ def graph_shape(topology: TopologyConfig) -> tuple[str, int, int, int] | None:
 
     None for the other kinds and for an edge list.
     """
+    if isinstance(topology, ButterflyConfig):
+        return "topology.n", topology.routers, topology.most_ports - topology.k, topology.k
     if isinstance(topology, FullyConnectedConfig):
         return "topology.routers", topology.routers, topology.routers - 1, topology.hosts_per_router
     if isinstance(topology, HyperXConfig):

@@ -8,7 +8,7 @@ from pydantic import Field
 from hopforge.model.config.base import ConfigPath, Problem, Section
 from hopforge.model.config.dqn import DqnConfig
 
-Allocator = Literal["input_first", "output_first", "islip", "wavefront"]
+Allocator = Literal["input_first", "output_first", "islip", "wavefront", "max_size"]
 
 #: what only the router of docs/definitions/router.md has
 INPUT_QUEUED_KEYS = {
@@ -263,12 +263,12 @@ class RoutingConfig(Section):
 
     algorithm: Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$")] = "dor"
     """dor, star_channel, por (torus), ofr, dqn (mesh, torus), with `router.model: packet` abr, too; d_mod_k, nca, anca
-    (fat_tree); dragonfly_min, valiant_group, valiant_node, ugal_group, ugal_node, par, q_routing, q_adaptive
-    (dragonfly; q_adaptive also dragonfly_plus and cascade); dimwar, omniwar, dal (hyperx); valiant_compact,
-    ugal_compact (polarfly); minimal, valiant, ugal, ugal_global, shortest, up_down, shortest_escape, tables (any
-    network); booksim_dor, booksim_xy_yx, booksim_adaptive_xy_yx, booksim_romm, booksim_valiant, booksim_ugal,
-    booksim_ugal_xy_yx, booksim_ugal_pni, booksim_nca, booksim_min, booksim_val, booksim_ugal_four, both also with
-    _by_hop (docs/definitions/booksim-routing.md); or `file`."""
+    (fat_tree); dest_tag (butterfly); dragonfly_min, valiant_group, valiant_node, ugal_group, ugal_node, par,
+    q_routing, q_adaptive (dragonfly; q_adaptive also dragonfly_plus and cascade); dimwar, omniwar, dal (hyperx);
+    valiant_compact, ugal_compact (polarfly); minimal, valiant, ugal, ugal_global, shortest, up_down,
+    shortest_escape, tables (any network); booksim_dor, booksim_xy_yx, booksim_adaptive_xy_yx, booksim_romm,
+    booksim_valiant, booksim_ugal, booksim_ugal_xy_yx, booksim_ugal_pni, booksim_nca, booksim_min, booksim_val,
+    booksim_ugal_four, both also with _by_hop (docs/definitions/booksim-routing.md); or `file`."""
     file: ConfigPath | None = None
     """For `algorithm: file`: Python file with a function `prepare`; relative to this configuration file."""
     prepare_limit_s: Annotated[float, Field(gt=0)] = 600.0

@@ -46,6 +46,27 @@ class FatTreeConfig(Section):
     """Level of the root; level 0 are the leaves."""
 
 
+class ButterflyConfig(Section):
+    """k-ary n-fly with n stages of k^(n-1) routers and k^n hosts; packets go from the first stage to the last."""
+
+    kind: Literal["butterfly"]
+    """k-ary n-fly."""
+    k: Annotated[int, Field(ge=2, le=170)]
+    """Inputs and outputs of a router in each stage."""
+    n: Annotated[int, Field(ge=1, le=12)]
+    """Stages."""
+
+    @property
+    def routers(self) -> int:
+        """Routers; those of the first and last stage that serve the same hosts count as one."""
+        return int(max(self.n - 1, 1) * self.k ** (self.n - 1))
+
+    @property
+    def most_ports(self) -> int:
+        """Ports of a router with hosts."""
+        return 3 * self.k if self.n > 1 else self.k
+
+
 class DragonflyConfig(Section):
     """Dragonfly: groups of fully connected routers, groups fully connected by global links."""
 
@@ -466,6 +487,7 @@ TopologyConfig = Annotated[
     MeshConfig
     | TorusConfig
     | FatTreeConfig
+    | ButterflyConfig
     | DragonflyConfig
     | FullyConnectedConfig
     | HyperXConfig
@@ -484,6 +506,6 @@ TopologyConfig = Annotated[
 
 #: kinds whose switches find their way by tables: the whole address is the key
 TABLE_KINDS = (
-    "fully_connected", "hyperx", "slim_fly", "polarfly", "dragonfly_plus", "cascade", "clos", "director",
+    "butterfly", "fully_connected", "hyperx", "slim_fly", "polarfly", "dragonfly_plus", "cascade", "clos", "director",
     "tiers", "random_regular", "layout_random", "edge_list",
 )  # fmt: skip

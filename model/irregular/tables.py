@@ -30,6 +30,7 @@ from hopforge.model.irregular.path_layers import shared_layers
 from hopforge.model.irregular.shortest import shortest_next_hops
 from hopforge.model.irregular.up_down import root_node, up_down_next_hops
 from hopforge.model.topology import Topology
+from hopforge.model.topology.routing_table import refuse_one_way
 
 __all__ = ["MAX_ROUTERS", "RoutingTables", "build_tables", "next_ports", "working_plan"]
 
@@ -221,6 +222,7 @@ def build_tables(
     UserError
         A network too large or not connected, a table size that is too small, a broken file, too many layers.
     """
+    refuse_one_way(topology)
     if topology.routers > MAX_ROUTERS:
         raise UserError(
             f"topology: at most {MAX_ROUTERS} routers can have routing tables, not {topology.routers}: every pair is "

@@ -55,7 +55,8 @@ def empty_sizes(topology: Topology, router: RouterParameters, tables: Tables, wh
     NI, NP, width = R * P * V, R * P, P * V
     words, port_words, vc_words = (R + 63) // 64, (NP + 63) // 64, (width + 63) // 64
     capacity = event_capacity(topology, router, tables)
-    vct_pairs = width * V if router.va == "wavefront" else 1
+    pairs = width * V if router.va == "wavefront" else 3 * width if router.va == "max_size" else 1
+    pairs = max(pairs, 3 * width) if router.sa == "max_size" else pairs
     lists = needs_lists(topology, router, tables)
     speculative = NI if router.speculation or router.va == "free_queue" or router.hold_switch else 1
     return {
@@ -95,9 +96,9 @@ def empty_sizes(topology: Topology, router: RouterParameters, tables: Tables, wh
         "request_mask": width,
         "winner_rank": width,
         "winner_request": width,
-        "pair_order": vct_pairs,
-        "pair_request": vct_pairs,
-        "pair_output": vct_pairs,
+        "pair_order": pairs,
+        "pair_request": pairs,
+        "pair_output": pairs,
         "asking_inputs": 64,
         "asking_outputs": 64,
         "representative": 64 * 64,

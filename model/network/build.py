@@ -39,6 +39,7 @@ from hopforge.model.network.parts.free_queue import ask_with_heads, give_vcs
 from hopforge.model.network.parts.held_switch import held_match
 from hopforge.model.network.parts.islip_vcs import match_islip
 from hopforge.model.network.parts.lookup_build import attach_lookup
+from hopforge.model.network.parts.maximum_match import match_maximum
 from hopforge.model.network.parts.messages import put_message_slots
 from hopforge.model.network.parts.program_arrays import put_program
 from hopforge.model.network.parts.reply_arrays import put_replies
@@ -253,6 +254,8 @@ def _put_router_parts(state: NetState, router: RouterParameters, ports: int) -> 
         state.put_function("speculation", speculate)
     if router.va == "wavefront":
         state.put_function("vc_match", match_wavefront)
+    if router.va == "max_size":
+        state.put_function("vc_match", match_maximum)
     if router.va == "free_queue":
         state.put_function("vc_match", ask_with_heads)
         state.put_function("vc_queue", give_vcs)

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hopforge.model.config import Config
-from hopforge.model.network.core.records import FREE_QUEUE, INPUT_FIRST, OUTPUT_FIRST, WAVEFRONT
+from hopforge.model.network.core.records import FREE_QUEUE, INPUT_FIRST, MAXIMUM, OUTPUT_FIRST, WAVEFRONT
 from hopforge.model.network.core.state import NetworkError
 from hopforge.model.network.parts.agent_state import AgentParameters
 from hopforge.model.network.parts.class_arrays import TrafficClasses
@@ -24,7 +24,10 @@ from hopforge.model.topology.groups import GROUPED_KINDS
 from hopforge.model.topology.link_times import input_queued_cycles, port_values
 from hopforge.model.topology.tiers import cycles_per_flit, has_speeds, link_ns
 
-ALLOCATORS = {"input_first": INPUT_FIRST, "output_first": OUTPUT_FIRST, "islip": OUTPUT_FIRST, "wavefront": WAVEFRONT}
+ALLOCATORS = {
+    "input_first": INPUT_FIRST, "output_first": OUTPUT_FIRST, "islip": OUTPUT_FIRST, "wavefront": WAVEFRONT,
+    "max_size": MAXIMUM,
+}  # fmt: skip
 VC_ALLOCATORS = ALLOCATORS | {"free_queue": FREE_QUEUE}
 SWITCH_ALLOCATORS = ALLOCATORS | {"input_ahead": INPUT_FIRST}
 SWITCHING = {"wormhole": 0, "vct": 1, "saf": 2}

@@ -8,6 +8,7 @@ __all__ = [
     "Arbitration",
     "InputFirst",
     "MatrixArbitration",
+    "MaximumSize",
     "OutputFirst",
     "RoundRobinArbitration",
     "Wavefront",
@@ -162,8 +163,51 @@ class Wavefront(Allocation):
             self.diagonal = (self.diagonal + 1) % self.size
 
 
+class MaximumSize(Allocation):
+    """As many grants as can be, by shortest augmenting paths that begin at inputs from a pointer on."""
+
+    def __init__(self, size: int) -> None:
+        super().__init__(size)
+        self.first = 0
+
+    def match(self, requests: Requests) -> dict[int, int]:
+        """Return the output granted to each input that is granted one."""
+        grants: dict[int, int] = {}
+        while (path := self._path(requests, grants)) is not None:
+            grants.update(path)
+        return grants
+
+    def _path(self, requests: Requests, grants: Mapping[int, int]) -> dict[int, int] | None:
+        """Return the new output of each input on a shortest path to an output that nobody has."""
+        holder = {m: n for n, m in grants.items()}
+        inputs = [n % self.size for n in range(self.first, self.first + self.size)]
+        layer: list[tuple[int, dict[int, int]]] = [
+            (n, {}) for n in inputs if n in requests and n not in grants
+        ]
+        seen: set[int] = set()
+        while layer:
+            further = []
+            for n, moved in layer:
+                for m in sorted(requests[n]):
+                    if m in seen or grants.get(n) == m:
+                        continue
+                    seen.add(m)
+                    if m not in holder:
+                        return moved | {n: m}
+                    further.append((holder[m], moved | {n: m}))
+            layer = further
+        return None
+
+    def take(self, grants: Mapping[int, int]) -> None:
+        """Begin at the next input if there was a grant."""
+        if grants:
+            self.first = (self.first + 1) % self.size
+
+
 def allocation(kind: str, size: int, arbiter: str = "round_robin") -> Allocation:
-    """Return the allocator of a name: ``input_first``, ``output_first``, ``islip`` (the same) or ``wavefront``.
+    """Return the allocator of a name.
+
+    Names: ``input_first``, ``output_first``, ``islip`` (the same), ``wavefront``, ``max_size``.
 
     ``input_ahead`` differs from ``input_first`` in what its inputs choose from, not in the matching.
 
@@ -176,8 +220,10 @@ def allocation(kind: str, size: int, arbiter: str = "round_robin") -> Allocation
         raise ValueError(f"arbiter must be one of {', '.join(_ARBITRATIONS)}, not {arbiter!r}")
     if kind == "wavefront":
         return Wavefront(size)
+    if kind == "max_size":
+        return MaximumSize(size)
     if kind in ("input_first", "input_ahead"):
         return InputFirst(size, arbiter)
     if kind in ("output_first", "islip"):
         return OutputFirst(size, arbiter)
-    raise ValueError(f"kind must be one of input_first, output_first, islip, wavefront, not {kind!r}")
+    raise ValueError(f"kind must be one of input_first, output_first, islip, wavefront, max_size, not {kind!r}")

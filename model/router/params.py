@@ -35,8 +35,8 @@ _LIMITS = {
 _CHOICES = {
     "switching": ("wormhole", "vct"),
     "rc": ("table", "lookup"),
-    "va": ("input_first", "output_first", "wavefront", "free_queue"),
-    "sa": ("input_first", "output_first", "wavefront", "input_ahead"),
+    "va": ("input_first", "output_first", "wavefront", "max_size", "free_queue"),
+    "sa": ("input_first", "output_first", "wavefront", "max_size", "input_ahead"),
     "arbiter": ("round_robin", "matrix"),
     "vc_release": ("tail", "credits"),
     "output_kind": ("port", "port_set"),
@@ -135,8 +135,8 @@ class RouterParams:
     lookahead : LookAhead, optional
         Heads bring their route along, and leave with that of the next router.
     va, sa : str
-        ``input_first``, ``output_first`` or ``wavefront``; va also ``free_queue``: no VC allocator, and with it sa
-        also ``input_ahead``: inputs choose a cycle ahead.
+        ``input_first``, ``output_first``, ``wavefront`` or ``max_size`` (golden routers only); va also ``free_queue``:
+        no VC allocator, and with it sa also ``input_ahead``: inputs choose a cycle ahead.
     arbiter : str
         ``round_robin`` or ``matrix``.
     speculation : bool
@@ -179,8 +179,8 @@ class RouterParams:
     rc: Literal["table", "lookup"] = "table"
     rc_cycles: int = 0
     lookahead: LookAhead | None = None
-    va: Literal["input_first", "output_first", "wavefront", "free_queue"] = "output_first"
-    sa: Literal["input_first", "output_first", "wavefront", "input_ahead"] = "output_first"
+    va: Literal["input_first", "output_first", "wavefront", "max_size", "free_queue"] = "output_first"
+    sa: Literal["input_first", "output_first", "wavefront", "max_size", "input_ahead"] = "output_first"
     arbiter: Literal["round_robin", "matrix"] = "round_robin"
     speculation: bool = False
     vc_release: Literal["tail", "credits"] = "tail"

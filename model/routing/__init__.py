@@ -9,6 +9,7 @@ from hopforge.model.network.core.user_code import candidate, draw_below, output_
 from hopforge.model.network.parts.feedback import Feedback, learner, reporter
 from hopforge.model.routing import (
     booksim_min,
+    butterfly,
     detours,
     dragonfly,
     dragonfly_adaptive,
@@ -35,6 +36,7 @@ __all__ = [
     "RoutingPlan",
     "Topology",
     "booksim_min",
+    "butterfly",
     "candidate",
     "detours",
     "dragonfly",

@@ -7,6 +7,7 @@ import numpy as np
 from hopforge.model.network.core.candidates import candidate
 from hopforge.model.routing.plan import RoutingError, RoutingPlan, all_vcs, register, relation
 from hopforge.model.topology import Topology
+from hopforge.model.topology.routing_table import refuse_one_way
 
 # table: 0 routers, 1 all VCs, 2 start of the hosts' routers, 3 of the hosts' ports, 4 of next ports [router, router]
 _R, _ALL, _HOME, _PORT, _NEXT, _FIRST = range(6)
@@ -57,6 +58,7 @@ def first_ports(topology: Topology, start: int) -> list[int]:
 def prepare_booksim_min(topology: Topology, vcs: int, options: dict[str, Any]) -> RoutingPlan:
     """Prepare one way for every pair; deadlocks on graphs with cycles."""
     R, H = topology.routers, topology.hosts
+    refuse_one_way(topology)
     if R > _MOST_ROUTERS:
         raise RoutingError(f"routing.algorithm booksim_min takes at most {_MOST_ROUTERS} routers, not {R}")
     header = [R, all_vcs(vcs), _FIRST, _FIRST + H, _FIRST + 2 * H]

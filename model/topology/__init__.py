@@ -11,6 +11,7 @@ from hopforge.model.config.lookup import AddressConfig
 from hopforge.model.config.topology import TopologyConfig
 from hopforge.model.shared import once
 from hopforge.model.topology.base import Channels, Topology, TopologyError
+from hopforge.model.topology.butterfly import build_butterfly
 from hopforge.model.topology.cascade import build_cascade
 from hopforge.model.topology.clos import build_clos
 from hopforge.model.topology.complete import build_fully_connected, build_hyperx
@@ -34,6 +35,7 @@ TOPOLOGIES: dict[str, Callable[..., Topology]] = {
     "mesh": build_grid,
     "torus": build_grid,
     "fat_tree": build_fat_tree,
+    "butterfly": build_butterfly,
     "dragonfly": build_dragonfly,
     "fully_connected": build_fully_connected,
     "hyperx": build_hyperx,

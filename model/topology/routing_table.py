@@ -56,6 +56,15 @@ def _all_distances(peer_router, targets, table):  # type: ignore[no-untyped-def]
         _distances_to(targets[index], peer_router, table[index], queue)
 
 
+def refuse_one_way(topology: Topology) -> None:
+    """Refuse what goes back over links that lead one way only."""
+    if topology.kind == "butterfly":
+        raise TopologyError(
+            "topology.kind", "the links of a butterfly lead from its first stage to its last; there are no tables of "
+            "shortest paths, only routing.algorithm dest_tag"
+        )  # fmt: skip
+
+
 def shortest_path_ports(topology: Topology) -> NDArray[np.int32]:
     """Next-hop table of shortest paths; of several ports the lowest wins, so that the table is the same on every run.
 
@@ -69,8 +78,9 @@ def shortest_path_ports(topology: Topology) -> NDArray[np.int32]:
     Raises
     ------
     TopologyError
-        A pair without a path, or more than `MAX_TABLE_ROUTERS` routers.
+        A pair without a path, more than `MAX_TABLE_ROUTERS` routers, or links that lead one way (`butterfly`).
     """
+    refuse_one_way(topology)
     if topology.routers > MAX_TABLE_ROUTERS:
         raise TopologyError(
             "topology", f"{topology.routers} routers are more than the {MAX_TABLE_ROUTERS} of a shortest-path table"
@@ -97,7 +107,13 @@ def distances(topology: Topology, targets: NDArray[np.integer] | None = None) ->
     -------
     ndarray, int32[target, router]
         -1: no path.
+
+    Raises
+    ------
+    TopologyError
+        Links that lead one way (`butterfly`).
     """
+    refuse_one_way(topology)
     chosen = np.arange(topology.routers) if targets is None else np.asarray(targets)
     table = np.empty((len(chosen), topology.routers), dtype=np.int32)
     _all_distances(topology.peer_router, chosen.astype(np.int64), table)

@@ -51,8 +51,7 @@ def translate_network(settings: Settings, beside: Supplement) -> Network:
     settings.no_effect("for link failures only", "fail_seed")
     kind = settings.text("topology")
     if kind not in _TOPOLOGIES:
-        lacks = {"fly": "hopforge has no networks whose terminals send at one end and receive at the other",
-                 "gflatfly": "BookSim itself has not kept it"}  # fmt: skip
+        lacks = {"gflatfly": "BookSim itself has not kept it"}
         known = ", ".join(sorted(_TOPOLOGIES))
         settings.refuse("topology", lacks.get(kind, f"hopforge knows {known}"))
     if kind not in ("flatfly", "cmesh"):
@@ -156,6 +155,13 @@ def _fattree(settings: Settings, beside: Supplement) -> Network:
         routing["decision"] = "ahead"  # routes are looked up one hop ahead
     settings.no_effect("links of a fat tree take 1 cycle either way", "use_noc_latency")
     return Network({"kind": "fat_tree", "k": k, "n": n - 1}, routing, _size(settings, k, n), {"link_latency_cycles": 1})
+
+
+def _fly(settings: Settings, beside: Supplement) -> Network:
+    k, n = settings.at_least("k", 2, 170), settings.at_least("n", 1, 12)
+    routing = _routing(settings, "fly", {"dest_tag": {"algorithm": "dest_tag"}}, {})
+    settings.no_effect("links of a fly take 1 cycle either way", "use_noc_latency")
+    return Network({"kind": "butterfly", "k": k, "n": n}, routing, _size(settings, k, n), {"link_latency_cycles": 1})
 
 
 def _dragonfly(settings: Settings, beside: Supplement) -> Network:
@@ -295,6 +301,7 @@ _TOPOLOGIES: dict[str, Callable[[Settings, Supplement], Network]] = {
     "cmesh": _cmesh,
     "flatfly": _flatfly,
     "fattree": _fattree,
+    "fly": _fly,
     "dragonflynew": _dragonfly,
     "tree4": _tree("tree4", graphs.tapered_tree),
     "qtree": _tree("qtree", graphs.quad_tree),

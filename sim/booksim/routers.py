@@ -6,12 +6,12 @@ from hopforge.sim.booksim.keys import Settings, with_parameters
 
 #: allocators of both, and whether BookSim's has arbiters of a kind of their own
 _ALLOCATORS = {"islip": "islip", "separable_input_first": "input_first", "separable_output_first": "output_first",
-               "wavefront": "wavefront"}  # fmt: skip
-_LACKS = {"max_size", "pim", "loa", "rr_wavefront", "select"}
+               "wavefront": "wavefront", "max_size": "max_size"}  # fmt: skip
+_LACKS = {"pim", "loa", "rr_wavefront", "select"}
 _ARBITERS = ("round_robin", "matrix")
 #: keys that the router iq does not pass to its allocators (`Allocator::NewAllocator` without a configuration)
 _NOT_ASKED = ("arb_type", "alloc_iters")
-_MOST_CYCLES = 1024
+_MOST_CYCLES, _MOST_QUEUED = 1024, 65535
 _MOST_ITERATIONS, _MOST_SPEEDUP, _MOST_STEPS, _MOST_CROSSBAR = 16, 16, 8, 16
 
 #: key → its only value here, and what another one would need
@@ -78,7 +78,8 @@ def _stages(settings: Settings, router: dict[str, Any]) -> dict[str, Any]:
         found["stage_batches"] = True
     waiting = settings.whole("output_buffer_size")
     if waiting != -1:
-        settings.at_least("output_buffer_size", 1, 65535)
+        if not 1 <= waiting <= _MOST_QUEUED:
+            settings.refuse("output_buffer_size", f"must be -1 or 1 to {_MOST_QUEUED}")
         if found.get("crossbar_cycles", 1) > 1 or {"output_speedup", "internal_speedup"} & set(router):
             found["output_queue_flits"] = waiting
         else:
@@ -145,7 +146,7 @@ def _allocators(settings: Settings) -> dict[str, Any]:
         if name == "islip":
             iterations[key] = _iterations(settings, key, parameters)
             arbiters[key] = "round_robin"
-        elif name != "wavefront":
+        elif name not in ("wavefront", "max_size"):
             iterations[key] = 1
             arbiters[key] = parameters[0] if parameters else "round_robin"
             if arbiters[key] not in _ARBITERS:
@@ -181,6 +182,8 @@ def _speculation(settings: Settings) -> dict[str, Any]:
     settings.must_be("spec_mask_by_reqs", 0, "hopforge masks by grants, not by requests")
     own, other = settings.text("sw_allocator"), settings.text("spec_sw_allocator")
     if other == "prio":
+        if own == "max_size":
+            settings.refuse("speculative", "BookSim's max_size knows no priorities; hopforge does that for islip only")
         return {"speculation": "shared" if own == "islip" else True}
     if other != own:
         settings.refuse("spec_sw_allocator", f"must be prio or the switch allocator {own}")

@@ -1,4 +1,4 @@
-"""SA with input-first and wavefront allocators and with matrix arbiters, compiled only where they are used."""
+"""SA with input-first, wavefront and max_size allocators and with matrix arbiters, compiled only where used."""
 
 from typing import Any
 
@@ -10,6 +10,7 @@ from hopforge.model.kernel.memory import int8s, int64s, words
 from hopforge.model.network.core.hooks import HOOK_SIGNATURE
 from hopforge.model.network.core.records import (
     INPUT_FIRST,
+    MAXIMUM,
     OUTPUT_FIRST,
     Net,
     input_port,
@@ -19,6 +20,7 @@ from hopforge.model.network.core.records import (
     vc_in_port,
 )
 from hopforge.model.network.core.switch_allocation import grant_switch, note_grant
+from hopforge.model.network.parts.maximum_match import match_most_ports
 
 
 @inlined
@@ -151,6 +153,8 @@ def match_ports(net: Net, router: int, requested: Any, speculative: int) -> int:
             asking_outputs[i] = 0
             count += 1
         return count
+    if net.sa_kind == MAXIMUM:
+        return match_most_ports(net, router, requested, speculative)
     ports = net.ports
     start = int64(router_at(net, router).spec_diagonal if speculative else router_at(net, router).sa_diagonal)
     inputs_used = uint64(0)

@@ -26,7 +26,7 @@ _SHARED = {
     "speculation": "the switch is asked for in advance (router.speculation)",
     "lookahead": "routes are computed ahead (router.lookahead)",
     "vc_queue": "heads take VCs from a queue (router.va: free_queue)",
-    "vc_match": "router.va is wavefront, or has iterations",
+    "vc_match": "router.va is wavefront or max_size, or has iterations",
     "decides": "packets decide at their hosts (routing.decision: host)",
     "log_event": "every event is noted",
 }

@@ -23,6 +23,7 @@ _NETWORKS = (
     ("{kind: dragonfly, p: 1, a: 2, h: 1}", ", estimate_bits: 12"),
     ("{kind: hyperx, sizes: [3, 3]}", ""),
     ("{kind: polarfly, q: 3}", ""),
+    ("{kind: butterfly, k: 2, n: 2}", ""),
 )
 #: keys that no `prepare` reads: whoever calls it does
 _ELSEWHERE = {"decision", "prepare_limit_s", "links", "check", "file", "algorithm"}

@@ -104,6 +104,27 @@ def test_flits_of_a_queue_leave_in_turn() -> None:
     assert max(waits) > 6
 
 
+@pytest.mark.parametrize("most", [1, 2, 5])
+def test_a_full_queue_is_granted_nothing(most: int) -> None:
+    """No grant while `most` flits wait: granted two cycles before or earlier, not sent; sent ones come two later."""
+    run, log = events(f"output_speedup: 4, output_queue_flits: {most}", 0.5, CROWDED, f"packet_flits: 3, {OVER}")
+    port = int(run.state["host"]["output_vc"][4])
+    granted = np.array([cycle for cycle, kind, _, m, _ in log if kind == GRANTED and port <= m < port + 4])
+    received = np.array([cycle for cycle, kind, host, _, _ in log if kind == RECEIVED and host == 4])
+    assert len(received) > 1000
+    times = granted[granted < 1490].tolist()  # what is sent later comes after the last cycle
+    waiting = [int((granted <= t - 2).sum() - (received - 2 <= t - 1).sum()) for t in times]
+    assert max(waiting) == most - 1
+    waits = received - granted[: len(received)]
+    assert waits.min() == 3
+    assert waits.max() <= 3 + most + 4 + 4  # what waits, and the grants of two steps
+
+
+def test_a_queue_that_never_fills_changes_nothing() -> None:
+    for router in ("output_speedup: 3", "internal_speedup: 2.5, sa: wavefront"):
+        assert events(router, 0.4)[1] == events(f"{router}, output_queue_flits: 999", 0.4)[1]
+
+
 def test_iterations_match_what_is_left() -> None:
     """One iteration leaves inputs without a grant whose outputs are free; with as many as outputs none is left so."""
     text = f"name: x\n{MESH}\nrouter: {{vcs: 2, ITER}}\n"
@@ -124,6 +145,8 @@ def test_iterations_match_what_is_left() -> None:
     ("internal_speedup: 1.5, rc_cycles: 1", "router.rc_cycles: must be 0 with internal_speedup=1.5, not 1"),
     ("allocator_iterations: 2, va: free_queue", "router.va: must be an allocator with allocator_iterations=2"),
     ("allocator_iterations: 2, hold_switch: true", "router.hold_switch: must be false with allocator_iterations=2"),
+    ("output_queue_flits: 4", "router.output_queue_flits: needs output_speedup, internal_speedup or crossbar_cycles "),
+    ("internal_speedup: 2, output_queue_flits: 0", "router.output_queue_flits: "),
     ("internal_speedup: 0.5", "router.internal_speedup: "),
     ("model: input_output_queued, input_speedup: 2", "router.input_speedup: is for model=input_queued only"),
 ])  # fmt: skip

@@ -1,8 +1,10 @@
 """The golden router against the figures of docs/definitions/router.md."""
 
+import networkx as nx
+import numpy as np
 import pytest
 
-from hopforge.model.router.allocators import OutputFirst, Wavefront, allocation
+from hopforge.model.router.allocators import MaximumSize, OutputFirst, Wavefront, allocation
 from hopforge.model.router.golden import BODY, HEAD, SINGLE, TAIL, Flit, PortInputs, RouterModel
 from hopforge.model.router.params import Route, RouterParams
 
@@ -140,8 +142,28 @@ def test_wavefront_begins_at_its_diagonal() -> None:
     assert allocator.match(everything) == {0: 1, 1: 0, 2: 2}
 
 
+def test_maximum_size_is_maximum_and_begins_at_its_pointer() -> None:
+    """Against the matchings of networkx; what an input had goes to another output where one more grant needs it."""
+    allocator = MaximumSize(3)
+    assert allocator.match({0: {0}, 1: {0}}) == {0: 0}
+    assert allocator.match({0: {0, 1}, 1: {0}}) == {0: 1, 1: 0}
+    allocator.take({0: 0})
+    assert allocator.match({0: {0}, 1: {0}}) == {1: 0}
+    rng = np.random.default_rng(1)
+    for _ in range(200):
+        size = int(rng.integers(1, 8))
+        asked = {n: {m for m in range(size) if rng.random() < 0.3} for n in range(size)}
+        graph = nx.Graph([(n, size + m) for n, outputs in asked.items() for m in outputs])
+        most = len(nx.bipartite.maximum_matching(graph, {n for n in graph if n < size})) // 2
+        allocator = MaximumSize(size)
+        allocator.first = int(rng.integers(size))
+        grants = allocator.match(asked)
+        assert len(grants) == len(set(grants.values())) == most
+        assert all(m in asked[n] for n, m in grants.items())
+
+
 def test_unknown_names() -> None:
-    with pytest.raises(ValueError, match="kind must be one of input_first, output_first, islip, wavefront, not 'x'"):
+    with pytest.raises(ValueError, match="one of input_first, output_first, islip, wavefront, max_size, not 'x'"):
         allocation("x", 2)
     with pytest.raises(ValueError, match="arbiter must be one of round_robin, matrix, not 'x'"):
         allocation("wavefront", 2, "x")

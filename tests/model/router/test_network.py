@@ -110,6 +110,7 @@ ROUTERS = {
     "islip": {},
     "input first": {"va": "input_first", "sa": "input_first", "rc_cycles": 1},
     "wavefront": {"va": "wavefront", "sa": "wavefront", "rc_cycles": 2},
+    "maximum size": {"va": "max_size", "sa": "max_size", "vcs": 3},
     "matrix": {"arbiter": "matrix", "vcs": 3, "sa": "input_first"},
     "cut-through": {"switching": "vct", "buffer_flits": 6, "vc_release": "credits"},
     "speculation": {"speculation": True, "credit_delay_cycles": 2},
@@ -127,6 +128,7 @@ ROUTERS = {
     "inputs that choose ahead, matrix": {
         "va": "free_queue", "sa": "input_ahead", "arbiter": "matrix", "vc_release": "credits", "vcs": 2,
     },
+    "speculation, maximum size": {"speculation": True, "sa": "max_size", "va": "max_size", "rc_cycles": 1},
     "look-ahead": {"lookahead": True, "rc_cycles": 2, "va": "input_first", "sa": "input_first"},
     "look-ahead, free queue": {"lookahead": True, "rc_cycles": 1, "va": "free_queue", "vc_release": "credits"},
     "look-ahead, speculation, cut-through": {

@@ -66,6 +66,8 @@ def test_parameters_replace_what_the_file_says(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("parameter", "where", "expected"), [
     ("wait_for_tail_credit=1", "router.vc_release", "credits"),
     ("vc_allocator=separable_input_first", "router.va", "input_first"),
+    ("vc_allocator=max_size", "router.va", "max_size"),
+    ("sw_allocator=max_size", "router.sa", "max_size"),
     ("speculative=1", "router.speculation", "shared"),
     ("hold_switch_for_packet=1", "router.hold_switch", True),
     ("input_speedup=2", "router.input_speedup", 2),
@@ -80,6 +82,14 @@ def test_parameters_replace_what_the_file_says(tmp_path: Path) -> None:
 def test_a_key_becomes(tmp_path: Path, parameter: str, where: str, expected: Any) -> None:
     section, key = where.split(".")
     assert sections(tmp_path, MESH, parameter)[section][key] == expected
+
+
+def test_output_buffers_matter_with_speedups_only(tmp_path: Path) -> None:
+    limited = sections(tmp_path, MESH, "internal_speedup=2.0", "output_buffer_size=8")["router"]
+    assert limited["output_queue_flits"] == 8
+    assert sections(tmp_path, MESH, "output_buffer_size=1")["router"] == sections(tmp_path, MESH)["router"]
+    with pytest.raises(BooksimError, match="output_buffer_size = 0: must be -1 or 1 to 65535"):
+        sections(tmp_path, MESH, "output_buffer_size=0")
 
 
 def test_iterations_and_arbiters_stand_in_brackets(tmp_path: Path) -> None:
@@ -116,7 +126,7 @@ def test_an_output_buffer_counts_where_flits_wait_in_it(tmp_path: Path) -> None:
     (["internal_speedup=2.0", "hold_switch_for_packet=1"], "hold_switch_for_packet = 1: hopforge has internal_speedup"),
     (["internal_speedup=2.0", "st_prepare_delay=1"], "st_prepare_delay = 1: hopforge has a crossbar of several cycles"),
     (["st_final_delay=2", "speculative=1"], "speculative = 1: hopforge has a crossbar of several cycles without"),
-    (["st_final_delay=2", "output_buffer_size=0"], "output_buffer_size = 0: must be 1 to 65535"),
+    (["st_final_delay=2", "output_buffer_size=0"], "output_buffer_size = 0: must be -1 or 1 to 65535"),
     (["vc_allocator=islip(2)", "sw_allocator=separable_output_first"], "the same iterations in both allocators"),
 ])  # fmt: skip
 def test_what_does_not_go_with_speedups_is_refused(tmp_path: Path, parameters: list[str], message: str) -> None:
@@ -139,8 +149,8 @@ def test_tornado_moves_every_digit_of_the_terminal(tmp_path: Path) -> None:
     ("internal_speedup=0.5", "internal_speedup = 0.5: must be 1 to 8"),
     ("input_speedup=3", "input_speedup = 3: hopforge has divisors of num_vcs = 4 only"),
     ("sw_allocator=islip(0)", r"sw_allocator = islip\(0\): hopforge's islip makes 1 to 16 iterations"),
-    ("sw_allocator=max_size", "sw_allocator = max_size: hopforge has no allocator max_size; it has islip"),
-    ("topology=fly", "topology = fly: hopforge has no networks"),
+    ("sw_allocator=loa", "sw_allocator = loa: hopforge has no allocator loa; it has islip"),
+    ("topology=gflatfly", "topology = gflatfly: BookSim itself has not kept it"),
     ("routing_function=min_adapt", "routing_function = min_adapt: "),
     ("routing_function=nonsense", "routing_function = nonsense: topology mesh has adaptive_xy_yx, dim_order, dor"),
     ("traffic=randperm", "traffic = randperm: drawn with BookSim's own random numbers; .* with --permutation"),
@@ -236,6 +246,9 @@ def test_a_wrong_network_file_is_one_line(tmp_path: Path, text: str, message: st
     pytest.param(f"{FOUR} internal_speedup = 2.0;", 0.3, 30.215, None, 0.02, marks=pytest.mark.study),
     (f"{FOUR} internal_speedup = 1.5; sw_allocator = separable_input_first; "
      "vc_allocator = separable_input_first;", 0.3, 30.903, None, 0.02),
+    (f"topology = fly; k = 8; n = 2; routing_function = dest_tag; packet_size = 4; {ROUTER}", 0.5, 27.533, 2.0, 0.02),
+    pytest.param(f"topology = fly; k = 4; n = 3; routing_function = dest_tag; input_speedup = 2; {ROUTER}",
+                 0.5, 15.902, 3.0, 0.02, marks=pytest.mark.study),
     # links of 2, 4 and 6 cycles by distance
     (f"{BUTTERFLY} routing_function = ran_min; use_noc_latency = 1;", 0.1, 15.619, 2.5, 0.02),
 ])  # fmt: skip
