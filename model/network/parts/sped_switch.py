@@ -175,7 +175,7 @@ def send_queued(net: Net, router: int, i: int, v: int, o: int, now: int) -> None
 
 
 @inner
-def without_full_queues(net: Net, router: int, requests: int, now: int) -> int:
+def without_full_queues(net: Net, router: int, requests: int, now: int) -> Any:
     """Keep the requests of `collect_requests` whose outputs can take a flit; returns their number."""
     match_input, match_output, match_vc = int64s(net.match_input), int64s(net.match_output), int64s(net.match_vc)
     kept = int64(0)
