@@ -13,10 +13,10 @@ Allocator = Literal["input_first", "output_first", "islip", "wavefront", "max_si
 #: what only the router of docs/definitions/router.md has
 INPUT_QUEUED_KEYS = {
     "switching", "route_computation", "rc_cycles", "lookahead", "va", "sa", "arbiter", "qos", "speculation",
-    "hold_switch", "allocator_iterations", "input_speedup", "output_speedup", "internal_speedup", "output_queue_flits",
-    "vc_release", "credit_delay_cycles", "link_latency_cycles", "global_latency_cycles", "host_latency_cycles",
-    "cycles_per_flit", "flit_bits", "tag_bits", "length_bits", "flit_buffers", "protection", "host_ports",
-    "stream_beats",
+    "hold_switch", "allocator_iterations", "input_speedup", "output_speedup", "internal_speedup", "crossbar_cycles",
+    "stage_batches", "output_queue_flits", "vc_release",
+    "credit_delay_cycles", "link_latency_cycles", "global_latency_cycles", "host_latency_cycles", "cycles_per_flit",
+    "flit_bits", "tag_bits", "length_bits", "flit_buffers", "protection", "host_ports", "stream_beats",
 }  # fmt: skip
 #: times in ns that can stand in place of times in cycles
 CYCLES_OF = {
@@ -105,9 +105,15 @@ class RouterConfig(Section):
     internal_speedup: Annotated[float, Field(ge=1, le=8)] = 1.0
     """Steps of a router in a cycle, on average; flits wait behind the crossbar for the link (above 1: not in
     hardware)."""
+    crossbar_cycles: Annotated[int, Field(ge=1, le=16)] = 1
+    """Cycles that a flit takes through the crossbar (2 and more: not in hardware)."""
+    stage_batches: bool = False
+    """Stages of several cycles (`rc_cycles`, `crossbar_cycles`) take all that waits in their router at once, and what
+    comes later waits until these have left, as in BookSim; else each cycle begins with what has come (not in
+    hardware)."""
     output_queue_flits: Annotated[int, Field(ge=1, le=65535)] | None = None
-    """With `output_speedup` or `internal_speedup` above 1: an output that holds so many flits behind the crossbar is
-    granted none (default: any number waits; not in hardware)."""
+    """Flits behind the crossbar of an output from which on it is not asked for (default: no limit; not in
+    hardware)."""
     vc_release: Literal["tail", "credits"] = "tail"
     """A virtual channel is free when the tail has left, or when all its credits are back."""
     credit_delay_cycles: Annotated[int, Field(ge=0, le=1024)] = 0
@@ -172,9 +178,7 @@ class RouterConfig(Section):
             yield Problem("hold_switch", "must be false with speculation and with va=free_queue, not true")
         if self.sped_up:
             yield from self._speedup_problems()
-        queued = self.output_speedup > 1 or self.internal_speedup > 1 or self.model != "input_queued"
-        if self.output_queue_flits is not None and not queued:
-            yield Problem("output_queue_flits", "needs output_speedup or internal_speedup above 1")
+        yield from self._stage_problems()
         if self.sa == "input_ahead" and self.model == "input_queued":
             problem = choice_ahead_problem(self.va, self.route_computation, self.rc_cycles, self.switching)
             if problem:
@@ -198,15 +202,15 @@ class RouterConfig(Section):
 
     @property
     def sped_up(self) -> str:
-        """Say which key asks for several crossbar ports, iterations or steps; empty: none."""
-        keys = ("allocator_iterations", "input_speedup", "output_speedup", "internal_speedup")
+        """Say which key asks for several crossbar ports, iterations, steps or crossbar cycles; empty: none."""
+        keys = ("allocator_iterations", "input_speedup", "output_speedup", "internal_speedup", "crossbar_cycles")
         return next((key for key in keys if getattr(self, key) != 1), "")
 
     def _speedup_problems(self) -> Iterator[Problem]:
         """Check what does not go together with speedups and iterations."""
         key = self.sped_up
         with_it = f"with {key}={getattr(self, key):g}"
-        if key != "internal_speedup" and self.sa not in ("output_first", "islip"):
+        if self.has_crossbar_ports and self.sa not in ("output_first", "islip"):
             yield Problem("sa", f"must be islip or output_first {with_it}, not {self.sa}")
         one_way = (("arbiter", "round_robin"), ("qos", "none"), ("speculation", False), ("hold_switch", False))
         for other, needed in one_way:
@@ -218,11 +222,32 @@ class RouterConfig(Section):
         if self.vcs % self.input_speedup:
             yield Problem("input_speedup", f"must divide vcs={self.vcs}, not {self.input_speedup}")
         if self.internal_speedup != 1:
-            for other, at_once in (("rc_cycles", 0), ("route_computation", "table"), ("lookahead", False)):
+            once = (("rc_cycles", 0), ("route_computation", "table"), ("lookahead", False), ("crossbar_cycles", 1))
+            for other, at_once in once:
                 value = getattr(self, other)
                 if value != at_once:
                     limit = f"must be {str(at_once).lower()} with internal_speedup={self.internal_speedup:g}"
                     yield Problem(other, f"{limit}, not {str(value).lower()}")
+
+    @property
+    def has_crossbar_ports(self) -> bool:
+        """Whether SA has several crossbar ports at an input or output, or several iterations."""
+        return (self.allocator_iterations, self.input_speedup, self.output_speedup) != (1, 1, 1)
+
+    def _stage_problems(self) -> Iterator[Problem]:
+        """Check stages of several cycles, and what waits behind the crossbar."""
+        if self.stage_batches:
+            if max(self.rc_cycles, self.crossbar_cycles) < 2:
+                yield Problem("stage_batches", "needs rc_cycles or crossbar_cycles of at least 2")
+            if self.lookahead:
+                yield Problem("lookahead", "must be false with stage_batches, not true")
+        if self.output_queue_flits is not None:
+            if self.output_speedup == self.internal_speedup == self.crossbar_cycles == 1:
+                needs = "needs output_speedup, internal_speedup or crossbar_cycles above 1 (else no flit waits there)"
+                yield Problem("output_queue_flits", needs)
+            if self.cycles_per_flit != 1:
+                limit = f"must be 1 with output_queue_flits={self.output_queue_flits}"
+                yield Problem("cycles_per_flit", f"{limit}, not {self.cycles_per_flit}")
 
     def _lookahead_problems(self) -> Iterator[Problem]:
         """Check that the allocation can hide the next router's route computation."""
@@ -242,9 +267,8 @@ class RoutingConfig(Section):
     q_routing, q_adaptive (dragonfly; q_adaptive also dragonfly_plus and cascade); dimwar, omniwar, dal (hyperx);
     valiant_compact, ugal_compact (polarfly); minimal, valiant, ugal, ugal_global, shortest, up_down,
     shortest_escape, tables (any network); booksim_dor, booksim_xy_yx, booksim_adaptive_xy_yx, booksim_romm,
-    booksim_valiant, booksim_ugal, booksim_ugal_xy_yx, booksim_nca, booksim_min, booksim_val, booksim_ugal_four, both
-    also with _by_hop
-    (docs/definitions/booksim-routing.md); or `file`."""
+    booksim_valiant, booksim_ugal, booksim_ugal_xy_yx, booksim_ugal_pni, booksim_nca, booksim_min, booksim_val,
+    booksim_ugal_four, both also with _by_hop (docs/definitions/booksim-routing.md); or `file`."""
     file: ConfigPath | None = None
     """For `algorithm: file`: Python file with a function `prepare`; relative to this configuration file."""
     prepare_limit_s: Annotated[float, Field(gt=0)] = 600.0
@@ -280,9 +304,10 @@ class RoutingConfig(Section):
     dragonfly_plus, cascade, slim_fly) into a group."""
     rule: Literal["product", "double", "three_halves"] = "product"
     """ugal: compares links times queue of both ways; or the queue of the minimal one with 2 or 1.5 times the other."""
-    decision: Literal["router", "host"] = "router"
+    decision: Literal["router", "host", "ahead"] = "router"
     """ugal and its kin: decided in the router of the source, when the packet is routed there; or by the queues of that
-    router when its head leaves the host, as BookSim does with `routing_delay` 0 (`input_queued`)."""
+    router when its head leaves the host, as BookSim does with `routing_delay` 0 (`input_queued`). anca: `ahead`: each
+    router's port by its queues when the head leaves the host or is sent through the switch before it."""
     alpha: Annotated[float, Field(ge=0, le=1)] = 0.2
     """q_adaptive, q_routing: learning rate; q_adaptive: towards shorter times."""
     beta: Annotated[float, Field(ge=0, le=1)] = 0.04
@@ -329,6 +354,8 @@ class RoutingConfig(Section):
             yield Problem("links", f"is for algorithms other than file, which names the ports itself, not {self.links}")
         if self.decision == "host" and self.algorithm not in DECIDE_AT_SOURCE:
             yield Problem("decision", f"host is for {', '.join(DECIDE_AT_SOURCE)} only, not algorithm={self.algorithm}")
+        if self.decision == "ahead" and self.algorithm not in DECIDE_AHEAD:
+            yield Problem("decision", f"ahead is for {', '.join(DECIDE_AHEAD)} only, not algorithm={self.algorithm}")
         if self.spread is not None and self.algorithm not in (spread := _SPREAD[self.spread]):
             yield Problem("spread", f"{self.spread} is for {', '.join(spread)} only, not algorithm={self.algorithm}")
         if self.spread is not None and self.ways not in (None, "all"):
@@ -342,8 +369,10 @@ class RoutingConfig(Section):
 #: algorithms that decide once, at the source, by queues
 DECIDE_AT_SOURCE = (
     "ugal", "ugal_global", "ugal_compact", "ugal_group", "ugal_node", "booksim_adaptive_xy_yx", "booksim_ugal",
-    "booksim_ugal_xy_yx", "booksim_ugal_four", "booksim_ugal_four_by_hop",
+    "booksim_ugal_xy_yx", "booksim_ugal_pni", "booksim_ugal_four", "booksim_ugal_four_by_hop",
 )  # fmt: skip
+#: algorithms that can decide a router ahead, by its queues
+DECIDE_AHEAD = ("anca",)
 #: value of `spread` → the algorithms that it is for
 _SPREAD = {
     "packet": ("minimal", "valiant", "tables"), "flow": ("minimal", "tables"),

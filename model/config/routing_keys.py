@@ -7,7 +7,7 @@ that it reads changes one.
 from collections.abc import Iterable
 
 from hopforge.model.config.root import Config
-from hopforge.model.config.router import DECIDE_AT_SOURCE
+from hopforge.model.config.router import DECIDE_AHEAD, DECIDE_AT_SOURCE
 
 _LEARNING = {"q_adaptive", "q_routing"}
 _UGAL = {"ugal", "ugal_global"}
@@ -25,7 +25,7 @@ ROUTING_KEYS: dict[str, set[str]] = {
     "candidates": _UGAL,
     "over": {"valiant", *_UGAL},
     "rule": {"ugal"},
-    "decision": set(DECIDE_AT_SOURCE),
+    "decision": {*DECIDE_AT_SOURCE, *DECIDE_AHEAD},
     "alpha": _LEARNING,
     "beta": {"q_adaptive"},
     "epsilon": _LEARNING,

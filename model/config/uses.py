@@ -195,8 +195,10 @@ _SINGLE_KEYS: dict[str, tuple[Callable[[Config], bool], Sections]] = {
     "router.host_ports": (lambda config: config.router.host_ports != "flits", _ROUTER_HARDWARE),
     **{
         f"router.{key}": (_beside_cycles(key), {"net", "series", "sweep", "trace", "demo", "collectives"})
-        for key in ("hold_switch", "allocator_iterations", "input_speedup", "output_speedup", "internal_speedup",
-                    "output_queue_flits")
+        for key in (
+            "hold_switch", "allocator_iterations", "input_speedup", "output_speedup", "internal_speedup",
+            "crossbar_cycles", "stage_batches", "output_queue_flits",
+        )
     },
     "traffic.acknowledge": (
         lambda config: config.traffic.acknowledge is not None and config.app.engine != "packet",

@@ -36,6 +36,7 @@ def event_capacity(topology: Topology, router: RouterParameters, tables: Tables)
     """
     of_port = 3 if router.lookahead or tables.agents is not None else 2
     of_port += router.input_speedup if router.sped_up else 0
+    of_port = max(of_port, router.vcs) if router.stage_batches else of_port  # whose heads are ready at once
     return of_port * topology.routers * topology.max_ports + topology.hosts
 
 
@@ -107,7 +108,10 @@ def empty_sizes(topology: Topology, router: RouterParameters, tables: Tables, wh
         "crossbar_pointer": NP * (router.output_speedup + 2 * router.input_speedup) if router.sped_up else 1,
         "credit_sent": NP if router.sped_up else 1,
         "credit_step": NP if router.sped_up else 1,
-        "crossing": NP if router.output_queue_flits is not None else 1,
+        "rc_free": R if router.stage_batches else 1,
+        "crossbar_free": R if router.stage_batches else 1,
+        "heads_sent": NP * max(router.input_speedup, router.output_speedup) if tables.decides_ahead else 1,
+        "queue_group": 4 * NP if router.output_queue_flits else 1,
         "router": R,
         "histogram": HISTOGRAM_BINS,
         "network_histogram": HISTOGRAM_BINS,
@@ -146,6 +150,9 @@ def filled_arrays(
         "sa_recent": np.full(4 * NP * P if matrix else 1, -1, np.int64),
         "table": np.ascontiguousarray(tables.routing, np.int32),
         "memory": np.array(tables.memory, np.float64),
+        "inject_by_destination": np.asarray(
+            [0] if tables.inject_by_destination is None else tables.inject_by_destination, np.int32
+        ),
         "router_rng": seed_streams(seed, 1, topology.routers),
         "pattern_table": np.ascontiguousarray(tables.pattern, np.int32),
         "host_rng": seed_streams(seed, 2, H),

@@ -20,7 +20,7 @@ from hopforge.model.network.arrays import (
     set_source,
     state_bytes,
 )
-from hopforge.model.network.core.event_log import put_log
+from hopforge.model.network.core.event_log import note_next_router, put_log
 from hopforge.model.network.core.records import (
     ARRAYS,
     OUTPUT_FIRST,
@@ -105,6 +105,8 @@ def build_net(
     latency = link_latencies(topology, router)
     rc_cycles = router.rc_cycles if router.lookup is None else router.lookup.params.hit_cycles + 1
     longest = int(max(latency.max() + 3 + router.credit_delay_cycles, rc_cycles + 1))
+    longest += (router.rc_cycles if router.lookup is None else 0) * router.stage_batches
+    longest += 2 * (router.crossbar_cycles - 1)
     if router.has_output_queues:  # which credits bound, and credits wait for their turn, too
         longest += router.vcs * router.buffer_flits * int(np.max(router.cycles_per_flit))
     wheel = 1 << longest.bit_length()
@@ -124,6 +126,8 @@ def build_net(
     _set_strides(state)
     if log_events:
         put_log(state, log_events)
+    elif tables.decides_ahead:
+        state.put_function("log_event", note_next_router)
     _put_router_parts(state, router, topology.max_ports)
     if needs_lists(topology, router, tables):
         state.put_function("vc_lists", match_vcs)
@@ -214,7 +218,8 @@ def _set_sizes(state: NetState, topology: Topology, router: RouterParameters, ta
     s["router_words"], s["vc_words"], s["port_words"] = ((n + 63) // 64 for n in (R, P * V, P))
     s["port_share"] = (1 << PORT_SHARE_BITS) // V + 1
     s["event_capacity"] = event_capacity(topology, router, tables)
-    s["decides"] = tables.decides
+    s["injects_by_destination"] = tables.inject_by_destination is not None
+    s["decides"], s["decides_ahead"] = tables.decides, tables.decides_ahead
 
 
 def _set_strides(state: NetState) -> None:
@@ -233,9 +238,10 @@ def _set_router(state: NetState, router: RouterParameters) -> None:
     s["lookahead"] = router.lookahead
     s["head_credits"] = router.va == "free_queue"
     s["sped_up"], s["output_queues"] = router.sped_up, router.has_output_queues
-    s["output_room"] = router.output_queue_flits or 0
     s["input_speedup"], s["output_speedup"] = router.input_speedup, router.output_speedup
     s["internal_speedup"], s["iterations"] = router.internal_speedup, router.allocator_iterations
+    s["crossbar_cycles"], s["stage_batches"] = router.crossbar_cycles, router.stage_batches
+    s["queue_flits"] = router.output_queue_flits or 0
     s["router_credit_delay"], s["deadlock_cycles"] = router.credit_delay_cycles, router.deadlock_cycles
 
 

@@ -64,6 +64,8 @@ class RouterParameters:
     input_speedup: int = 1
     output_speedup: int = 1
     internal_speedup: float = 1.0
+    crossbar_cycles: int = 1
+    stage_batches: bool = False
     output_queue_flits: int | None = None
     vc_release: str = "tail"
     credit_delay_cycles: int = 0
@@ -109,8 +111,8 @@ class RouterParameters:
 
     @property
     def sped_up(self) -> bool:
-        """Whether SA has several crossbar ports at an input or output, several iterations or steps in a cycle."""
-        return self.internal_speedup != 1 or self.has_crossbar_ports
+        """Whether SA has several crossbar ports, iterations or steps in a cycle, or the crossbar takes longer."""
+        return self.internal_speedup != 1 or self.crossbar_cycles != 1 or self.has_crossbar_ports
 
     @property
     def has_crossbar_ports(self) -> bool:
@@ -120,7 +122,7 @@ class RouterParameters:
     @property
     def has_output_queues(self) -> bool:
         """Whether flits wait behind the crossbar until the channel takes them."""
-        return self.output_speedup > 1 or self.internal_speedup > 1
+        return self.output_speedup > 1 or self.internal_speedup > 1 or self.crossbar_cycles > 1
 
     def _speedup_checks(self) -> Iterator[tuple[str, bool, str, Any]]:
         plain = not self.sped_up
@@ -131,9 +133,6 @@ class RouterParameters:
         yield "input_speedup", divides, f"a divisor of vcs={self.vcs}", self.input_speedup
         yield "output_speedup", 1 <= self.output_speedup <= 16, "1..16", self.output_speedup
         yield "internal_speedup", 1 <= self.internal_speedup <= 8, "1..8", self.internal_speedup
-        queued = self.output_queue_flits is None or (self.has_output_queues and self.output_queue_flits >= 1)
-        limit = "None, or at least 1 with output_speedup or internal_speedup above 1"
-        yield "output_queue_flits", queued, limit, self.output_queue_flits
         yield "sa", islip or not self.has_crossbar_ports, f"output_first or islip {beside}", self.sa
         yield "sa", plain or self.sa != "input_ahead", f"another one than input_ahead {beside}", self.sa
         yield "va", plain or self.va != "free_queue", f"another one than free_queue {beside}", self.va
@@ -142,6 +141,17 @@ class RouterParameters:
         yield "hold_switch", plain or not self.hold_switch, f"false {beside}", self.hold_switch
         once = self.internal_speedup == 1 or (self.rc_cycles == 0 and self.lookup is None and not self.lookahead)
         yield "internal_speedup", once, "1 unless routes are read at once (rc_cycles 0)", self.internal_speedup
+        yield from self._stage_checks()
+
+    def _stage_checks(self) -> Iterator[tuple[str, bool, str, Any]]:
+        yield "crossbar_cycles", 1 <= self.crossbar_cycles <= 16, "1..16", self.crossbar_cycles
+        whole = self.internal_speedup == 1 or self.crossbar_cycles == 1
+        yield "crossbar_cycles", whole, "1 with internal_speedup", self.crossbar_cycles
+        yield "stage_batches", not (self.stage_batches and self.lookahead), "false with lookahead", self.stage_batches
+        limit = self.output_queue_flits
+        yield "output_queue_flits", limit is None or limit >= 1, "at least 1", limit
+        waits = limit is None or (self.has_output_queues and int(np.max(self.cycles_per_flit)) == 1)
+        yield "output_queue_flits", waits, "none unless flits wait behind the crossbar, one a cycle", limit
 
 
 @dataclass(frozen=True)
@@ -206,18 +216,23 @@ class SourceParameters:
 
 @dataclass
 class Tables:
-    """Data of a routing algorithm and of a traffic pattern for the kernel; `decides`: it is asked at hosts, too."""
+    """Data of a routing algorithm and of a traffic pattern for the kernel; `decides`: it is asked at hosts, too.
+
+    `decides_ahead`: and for the next router, when the switch sends a head there.
+    """
 
     routing: NDArray[np.int32] = field(default_factory=lambda: np.zeros(1, np.int32))
     memory: NDArray[np.float64] = field(default_factory=lambda: np.zeros(1))
     pattern: NDArray[np.int32] = field(default_factory=lambda: np.zeros(1, np.int32))
     max_candidates: int = 1
     inject_mask: Any = None
+    inject_by_destination: Any = None
     reply_mask: Any = None
     ack_mask: Any = None
     feedback: Feedback | None = None
     agents: AgentParameters | None = None
     decides: bool = False
+    decides_ahead: bool = False
 
 
 def router_parameters(config: Config, topology: Topology) -> RouterParameters:

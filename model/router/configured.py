@@ -40,6 +40,8 @@ def _check(config: Config) -> None:
         raise UserError("router.hold_switch must be false in hardware, not true")
     if router.sped_up:
         raise UserError(f"router.{router.sped_up} must be 1 in hardware, not {getattr(router, router.sped_up):g}")
+    if router.stage_batches:
+        raise UserError("router.stage_batches must be false in hardware, not true")
     for key in ("va", "sa"):
         if getattr(router, key) == "max_size":
             raise UserError(f"router.{key} must be another allocator in hardware, not max_size (its paths take steps)")

@@ -49,6 +49,8 @@ def _plan_of_vcs(config: Config, topology: Topology, vcs: int) -> RoutingPlan:
 
 def _class_plan(config: Config, topology: Topology, counts: list[int]) -> RoutingPlan:
     algorithm = config.routing.algorithm
+    if algorithm in _BY_DESTINATION:
+        _refuse_other_sources(config)
     plans: dict[int, RoutingPlan] = {}
     for each in config.traffic.classes:
         assert each.vcs is not None, "checked by model.config"
@@ -80,9 +82,13 @@ def _routing_plan(config: Config, topology: Topology) -> RoutingPlan:
         if apart:
             raise RoutingError(f"{problem} (traffic.acknowledge.vcs: own takes one of router.vcs={vcs})") from None
         raise
-    if routing.decision == "host" and (config.router.model != "input_queued" or reply is not None):
+    if routing.decision != "router" and (config.router.model != "input_queued" or reply is not None):
         other = "traffic.reply" if reply is not None else f"router.model: {config.router.model}"
-        raise RoutingError(f"routing.decision: host is for router.model: input_queued without replies, not {other}")
+        raise RoutingError(
+            f"routing.decision: {routing.decision} is for router.model: input_queued without replies, not {other}"
+        )
+    if plan.inject_by_destination is not None:
+        _refuse_other_sources(config)
     if config.router.lookahead:
         refuse_unknown_next(plan, routing.algorithm)
     if config.router.sa == "input_ahead" and plan.max_candidates > 1:
@@ -97,6 +103,25 @@ def _routing_plan(config: Config, topology: Topology) -> RoutingPlan:
     if reply is None:
         return plan
     return plan_for_replies(plan, topology, vcs, own=own, algorithm=routing.algorithm)
+
+
+#: algorithms whose hosts choose a VC by the destination of a packet
+_BY_DESTINATION = ("booksim_ugal_pni",)
+
+
+def _refuse_other_sources(config: Config) -> None:
+    """Refuse hosts that do not choose their virtual channel by the destination of a packet."""
+    traffic = config.traffic
+    others = {
+        f"router.model: {config.router.model}": config.router.model != "input_queued",
+        "traffic.reply": traffic.reply is not None,
+        "traffic.acknowledge": traffic.acknowledge is not None,
+        "traffic.classes": bool(traffic.classes),
+    }
+    for other, given in others.items():
+        if given:
+            name = config.routing.algorithm
+            raise RoutingError(f"routing.algorithm {name} chooses hosts' VCs by the destination: not with {other}")
 
 
 def routing_network(topology: Topology) -> Topology:

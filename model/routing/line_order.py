@@ -20,10 +20,12 @@ from hopforge.model.topology import Topology
 # table: 0 dimensions, 1 longest line, 2 all VCs, 3 order rule, 4 detour rule, 5 hosts, 6 start of the hosts' routers,
 # 7 of the hosts' ports, 8 of coordinates [router, dimension], 9 of ports [router, dimension, coordinate], 10 of the
 # ports' dimensions [router, port] (-1: a host's), 11 of the ports' directions (complete lines: -1), 12 ports of a
-# router, 13 start of the peers [router, port], 14 … 17 VCs [order, part - 1]
+# router, 13 start of the peers [router, port], 14 VCs of a share by destination (0: no shares), 15 start of the hosts'
+# numbers in their routers, 16 … 19 VCs [order, part - 1], then the sizes of the dimensions
 (
-    _N, _K, _ALL, _ORDER, _DETOUR, _HOSTS, _HOME, _PORT, _COORDS, _NEXT, _DIM, _WAY, _PORTS, _PEER, _MASKS,
-) = range(15)  # fmt: skip
+    _N, _K, _ALL, _ORDER, _DETOUR, _HOSTS, _HOME, _PORT, _COORDS, _NEXT, _DIM, _WAY, _PORTS, _PEER, _SHARE, _LOCAL,
+    _MASKS,
+) = range(17)  # fmt: skip
 _FIRST = _MASKS + 4
 _ASCENDING, _COIN, _ADAPTIVE = range(3)
 _NONE, _VALIANT, _ROMM, _UGAL = range(4)
@@ -47,6 +49,20 @@ def _next_port(table: Any, router: int, goal: int, order: int) -> int:
         if there != _coordinate(table, router, d):
             return table[table[_NEXT] + (router * n + d) * table[_K] + there]
     return -1
+
+
+@njit
+def _vcs(table: Any, router: int, port: int, host: int, state: int) -> int:
+    """VCs of a part and an order (`state`): with shares, that of where the packet turns to after this dimension."""
+    mask = table[_MASKS + state]
+    if table[_SHARE] == 0:
+        return mask
+    d = table[table[_DIM] + router * table[_PORTS] + port] + 1
+    turn = table[table[_LOCAL] + host]
+    if d < table[_N]:
+        turn = _coordinate(table, table[table[_HOME] + host], d)
+    share = ((1 << table[_SHARE]) - 1) << (turn * table[_SHARE])
+    return share * (mask & -mask)
 
 
 @njit
@@ -137,7 +153,8 @@ def _line_order(router: int, in_port: int, in_vc: int, packet: Any, net: Any, ta
     if part == _FINAL and there == router:
         return _eject(table, packet.dst, out)
     goal = there if part == _FINAL else packet.via
-    out[0] = candidate(_next_port(table, router, goal, order), table[_MASKS + 2 * order + part - 1])
+    port = _next_port(table, router, goal, order)
+    out[0] = candidate(port, _vcs(table, router, port, packet.dst, 2 * order + part - 1))
     return 1
 
 
@@ -165,12 +182,13 @@ def _add_state(router: int, in_port: int, dst: int, state: int, table: Any, out:
         for port in range(table[_PORTS]):
             # a port faces the way that a packet which comes in by it has come from
             if _may_follow(table, router, port, dimension, 1 - way if way >= 0 else -1, order):
-                out[count] = candidate(port, table[_MASKS + 2 * order])
+                out[count] = candidate(port, _vcs(table, router, port, dst, 2 * order))
                 count += 1
     if there == router:
         out[count] = candidate(table[table[_PORT] + dst], table[_ALL])
     else:
-        out[count] = candidate(_next_port(table, router, there, order), table[_MASKS + 2 * order + 1])
+        port = _next_port(table, router, there, order)
+        out[count] = candidate(port, _vcs(table, router, port, dst, 2 * order + 1))
     return count + 1
 
 
@@ -215,23 +233,57 @@ def _masks(name: str, vcs: int, *, orders: bool, parts: bool) -> list[int]:
     return found
 
 
-def _prepare(topology: Topology, vcs: int, name: str, order: int, detour: int) -> RoutingPlan:
+def _local_numbers(topology: Topology) -> NDArray[np.int64]:
+    """Return the number of each host among those of its router."""
+    order = np.argsort(topology.host_router, kind="stable")
+    routers = topology.host_router[order]
+    found = np.empty(topology.hosts, np.int64)
+    found[order] = np.arange(topology.hosts) - np.searchsorted(routers, routers)
+    return found
+
+
+def _shares(topology: Topology, lines: Lines, vcs: int, name: str) -> int:
+    """Return the VCs of a destination's share in each part: one of k, the routers of a line and hosts of a router."""
+    k = max(lines.sizes)
+    hosts = np.bincount(topology.host_router, minlength=topology.routers)
+    if min(lines.sizes) != k or (hosts != k).any():
+        sizes = ", ".join(str(size) for size in lines.sizes)
+        raise RoutingError(
+            f"routing.algorithm {name} needs as many hosts at every router as routers in every line, "
+            f"not {int(hosts.min())} to {int(hosts.max())} hosts and lines of {sizes}"
+        )
+    if vcs < 2 * k:
+        raise RoutingError(f"router.vcs must be at least {2 * k} for routing.algorithm {name}, not {vcs}")
+    return vcs // 2 // k
+
+
+def _prepare(
+    topology: Topology, vcs: int, name: str, order: int, detour: int, *, by_destination: bool = False
+) -> RoutingPlan:
     lines = lines_of(topology, name)
     if detour in (_VALIANT, _UGAL) and lines.kind != COMPLETE:
         raise RoutingError(f"routing.algorithm {name} needs lines whose routers are all linked, not {topology.name}")
     if detour == _ROMM and topology.kind != "mesh":
         raise RoutingError(f"routing.algorithm {name} needs a topology of kind mesh, not {topology.kind}")
     dimension, way = _port_lines(topology, lines)
-    values = [topology.host_router, topology.host_port, lines.coords, lines.port, dimension, way, topology.peer_router]
+    values = [
+        topology.host_router, topology.host_port, lines.coords, lines.port, dimension, way, topology.peer_router,
+        _local_numbers(topology),
+    ]  # fmt: skip
     flat = [np.asarray(one, np.int64).reshape(-1) for one in values]
     start = _FIRST + len(lines.sizes)
     starts = [start + sum(len(one) for one in flat[:i]) for i in range(len(flat))]
-    home, port, coords, following, dim, direction, peer = starts
+    home, port, coords, following, dim, direction, peer, local = starts
+    masks = _masks(name, vcs, orders=order != _ASCENDING, parts=detour != _NONE)
+    share = _shares(topology, lines, vcs, name) if by_destination else 0
+    inject = None
+    if by_destination:
+        size = vcs // lines.sizes[0]
+        inject = ((1 << size) - 1) << (lines.coords[topology.host_router, 0] * size)
     header = [
         len(lines.sizes), max(lines.sizes), all_vcs(vcs), order, detour, topology.hosts, home, port, coords, following,
-        dim, direction, topology.max_ports, peer,
+        dim, direction, topology.max_ports, peer, share, local, *masks,
     ]  # fmt: skip
-    header += _masks(name, vcs, orders=order != _ASCENDING, parts=detour != _NONE)
     table = np.concatenate([np.array([*header, *lines.sizes]), *flat]).astype(np.int32)
     simple = order == _ASCENDING and detour == _NONE
     return RoutingPlan(
@@ -242,12 +294,13 @@ def _prepare(topology: Topology, vcs: int, name: str, order: int, detour: int) -
         uses_via=detour != _NONE,
         random=not simple,
         every=None if simple else relation(_every_line_order),
+        inject_by_destination=inject,
     )
 
 
-def _register(name: str, meaning: str, order: int, detour: int) -> None:
+def _register(name: str, meaning: str, order: int, detour: int, *, by_destination: bool = False) -> None:
     def prepare(topology: Topology, vcs: int, options: dict[str, Any]) -> RoutingPlan:
-        return _prepare(topology, vcs, name, order, detour)
+        return _prepare(topology, vcs, name, order, detour, by_destination=by_destination)
 
     prepare.__doc__ = meaning
     register(name)(prepare)
@@ -260,3 +313,7 @@ _register("booksim_romm", "Over a random router between source and destination."
 _register("booksim_valiant", "Over the router of a random host.", _ASCENDING, _VALIANT)
 _register("booksim_ugal", "Minimal, or over a random router, by hops times queues.", _ASCENDING, _UGAL)
 _register("booksim_ugal_xy_yx", "The same in either dimension order, by a fair coin.", _COIN, _UGAL)
+_register(
+    "booksim_ugal_pni", "As booksim_ugal, on VCs of the destination's coordinates.", _ASCENDING, _UGAL,
+    by_destination=True,
+)  # fmt: skip

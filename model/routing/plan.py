@@ -81,6 +81,8 @@ class RoutingPlan:
         not know.
     inject_mask : int or ndarray
         VCs that hosts may use (with replies: for requests).
+    inject_by_destination : ndarray, optional
+        int[hosts]: of the VCs above those that hosts may use for packets to each destination; None: all.
     reply_mask : int or ndarray
         VCs that they may use for replies (docs/definitions/replies.md); None: they send none.
     escape_mask : int, optional
@@ -127,6 +129,7 @@ class RoutingPlan:
     words: str = ""
     by_source: bool = False
     inject_mask: Any = None
+    inject_by_destination: Any = None
     reply_mask: Any = None
     escape_mask: int | None = None
     ack_mask: int | None = None

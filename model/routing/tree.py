@@ -58,15 +58,34 @@ def _random_up(router: int, in_port: int, in_vc: int, packet: Any, net: Any, tab
     return 1
 
 
+@njit
+def _better_of_two(router: int, net: Any, table: Any) -> int:
+    """Of two up ports drawn at random the one with fewer used credits, the first of equals."""
+    k = table[_KARY]
+    port, other = k + draw_below(net, router, k), k + draw_below(net, router, k)
+    return other if used_credits(net, router, port) > used_credits(net, router, other) else port
+
+
 def _better_of_two_up(
     router: int, in_port: int, in_vc: int, packet: Any, net: Any, table: Any, memory: Any, out: Any
 ) -> int:
     port = _down_or_minus(router, packet.dst, table)
     if port < 0:
-        k = table[_KARY]
-        port, other = k + draw_below(net, router, k), k + draw_below(net, router, k)
-        if used_credits(net, router, port) > used_credits(net, router, other):
-            port = other
+        port = _better_of_two(router, net, table)
+    out[0] = candidate(port, table[_ALL])
+    return 1
+
+
+def _better_of_two_ahead(
+    router: int, in_port: int, in_vc: int, packet: Any, net: Any, table: Any, memory: Any, out: Any
+) -> int:
+    """As `_better_of_two_up`; what was drawn for this router stays in ``packet.via``: router · 2k + port."""
+    port = _down_or_minus(router, packet.dst, table)
+    if port < 0:
+        width = 2 * table[_KARY]
+        if packet.via < 0 or packet.via // width != router:
+            packet.via = router * width + _better_of_two(router, net, table)
+        port = packet.via % width
     out[0] = candidate(port, table[_ALL])
     return 1
 
@@ -97,6 +116,8 @@ def prepare_nca(topology: Topology, vcs: int, options: dict[str, Any]) -> Routin
 def prepare_anca(topology: Topology, vcs: int, options: dict[str, Any]) -> RoutingPlan:
     """Nearest common ancestor: of two up ports drawn at random the one with fewer used credits, then down."""
     need_kind(topology, "anca", "fat_tree")
+    if options.get("decision") == "ahead":
+        return _drawn(_better_of_two_ahead, topology, vcs)
     return _drawn(_better_of_two_up, topology, vcs)
 
 

@@ -303,6 +303,8 @@ def _checked_plan(plan: RoutingPlan, topology: Topology, vcs: int, file: UserFil
     for name in ("reply_mask", "ack_mask", "unguarded"):
         if getattr(plan, name) is not None:
             file.refuse(f"{name} must not be set by a file (section traffic does), but is {getattr(plan, name)!r:.80}")
+    if plan.inject_by_destination is not None:
+        file.refuse("inject_by_destination must not be set by a file")
     if plan.escape_mask is not None:
         whole_number(plan.escape_mask, "escape_mask", 1, (1 << vcs) - 1, file)
     if plan.agents is not None and not isinstance(plan.agents, AgentParameters):

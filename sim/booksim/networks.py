@@ -76,12 +76,6 @@ def _routing(settings: Settings, kind: str, known: dict[str, dict[str, Any]], la
     return dict(known[name])
 
 
-def _routed_on_arrival(settings: Settings, name: str) -> None:
-    """Refuse an adaptive choice that BookSim makes with the queues of earlier cycles."""
-    if settings.whole("routing_delay") == 0:
-        settings.refuse("routing_delay", f"BookSim's {name} then reads the queues of earlier cycles; 1 is translated")
-
-
 def _even_vcs(settings: Settings, shares: int) -> None:
     """Refuse numbers of virtual channels that BookSim's classes would overlap in, or that they do not fit."""
     vcs = settings.whole("num_vcs")
@@ -92,6 +86,7 @@ def _even_vcs(settings: Settings, shares: int) -> None:
 #: how many classes of virtual channels an algorithm divides them into
 _CLASSES = {
     "booksim_xy_yx": 2, "booksim_adaptive_xy_yx": 2, "booksim_valiant": 2, "booksim_ugal": 2, "booksim_romm": 2,
+    "booksim_ugal_pni": 2,
     "booksim_ugal_xy_yx": 4, "valiant": 2,
 }  # fmt: skip
 _NO_NI = "hopforge has no virtual channels by destination (non-interfering routing)"
@@ -156,8 +151,8 @@ def _fattree(settings: Settings, beside: Supplement) -> Network:
     routing = _routing(
         settings, "fattree", {"nca": {"algorithm": "nca", "ties": "random"}, "anca": {"algorithm": "anca"}}, {}
     )
-    if routing["algorithm"] == "anca":
-        _routed_on_arrival(settings, "anca")
+    if routing["algorithm"] == "anca" and settings.whole("routing_delay") == 0:
+        routing["decision"] = "ahead"  # routes are looked up one hop ahead
     settings.no_effect("links of a fat tree take 1 cycle either way", "use_noc_latency")
     return Network({"kind": "fat_tree", "k": k, "n": n - 1}, routing, _size(settings, k, n), {"link_latency_cycles": 1})
 
@@ -214,9 +209,13 @@ def _flatfly(settings: Settings, beside: Supplement) -> Network:
             "ran_min": {"algorithm": "booksim_dor"}, "xyyx": {"algorithm": "booksim_xy_yx"},
             "adaptive_xyyx": {"algorithm": "booksim_adaptive_xy_yx"}, "valiant": {"algorithm": "booksim_valiant"},
             "ugal": {"algorithm": "booksim_ugal"}, "ugal_xyyx": {"algorithm": "booksim_ugal_xy_yx"},
+            "ugal_pni": {"algorithm": "booksim_ugal_pni"},
         },
-        {"ugal_pni": _NO_NI},
+        {},
     )  # fmt: skip
+    if settings.text("routing_function") == "ugal_pni":
+        settings.must_be("c", k, f"BookSim's ugal_pni needs c = k = {k}")
+        settings.at_least("num_vcs", 2 * k, 16)
     _even_vcs(settings, _CLASSES.get(routing["algorithm"], 1))
     columns, across, home = _tiles(settings, k**n)
     far = settings.whole("use_noc_latency") == 1

@@ -11,11 +11,8 @@ _LACKS = {"pim", "loa", "rr_wavefront", "select"}
 _ARBITERS = ("round_robin", "matrix")
 #: keys that the router iq does not pass to its allocators (`Allocator::NewAllocator` without a configuration)
 _NOT_ASKED = ("arb_type", "alloc_iters")
-_MOST_CYCLES = 1024
-_MOST_QUEUED = 65535
-_MOST_ITERATIONS, _MOST_SPEEDUP, _MOST_STEPS = 16, 16, 8
-#: BookSim's loops over a stage end at the first flit that is in it, so that the others of the router wait
-_BATCHES = "BookSim takes a batch at a time through a stage of several cycles, hopforge's are pipelined"
+_MOST_CYCLES, _MOST_QUEUED = 1024, 65535
+_MOST_ITERATIONS, _MOST_SPEEDUP, _MOST_STEPS, _MOST_CROSSBAR = 16, 16, 8, 16
 
 #: key → its only value here, and what another one would need
 _ONLY: dict[str, tuple[int | float | str, str]] = {
@@ -49,14 +46,9 @@ def translate_router(settings: Settings) -> dict[str, Any]:
     router: dict[str, Any] = {"vcs": vcs, "buffer_flits": _buffer_flits(settings, vcs)}
     router |= _allocators(settings)
     router |= _speedups(settings, vcs)
-    router |= _output_queue(settings, router)
     router |= _speculation(settings)
-    router["rc_cycles"] = settings.at_least("routing_delay", 0)
-    if router["rc_cycles"] > 1:
-        settings.refuse("routing_delay", _BATCHES)
+    router |= _stages(settings, router)
     router["credit_delay_cycles"] = settings.at_least("credit_delay", 0, _MOST_CYCLES)
-    settings.must_be("st_prepare_delay", 0, _BATCHES)
-    settings.must_be("st_final_delay", 1, _BATCHES)
     if settings.at_least("hold_switch_for_packet", 0, 1):
         if "speculation" in router:
             settings.refuse("hold_switch_for_packet", "hopforge holds the switch without speculation only")
@@ -65,6 +57,34 @@ def translate_router(settings: Settings) -> dict[str, Any]:
     if settings.at_least("wait_for_tail_credit", 0, 1):
         router["vc_release"] = "credits"
     return router
+
+
+def _stages(settings: Settings, router: dict[str, Any]) -> dict[str, Any]:
+    """Return route computation, crossbar and what waits behind it.
+
+    BookSim's loops over a stage of several cycles end at the first flit in it, so that the others of the router wait.
+    """
+    found: dict[str, Any] = {"rc_cycles": settings.at_least("routing_delay", 0, _MOST_CYCLES)}
+    prepare = settings.at_least("st_prepare_delay", 0, _MOST_CROSSBAR)
+    final = settings.at_least("st_final_delay", 0, _MOST_CROSSBAR)
+    key = "st_prepare_delay" if prepare else "st_final_delay"
+    if not 1 <= prepare + final <= _MOST_CROSSBAR:
+        settings.refuse(key, f"st_prepare_delay and st_final_delay must be 1 to {_MOST_CROSSBAR} cycles together")
+    if prepare + final > 1:
+        if "internal_speedup" in router:
+            settings.refuse(key, "hopforge has a crossbar of several cycles with internal_speedup = 1.0 only")
+        found["crossbar_cycles"] = prepare + final
+    if max(prepare + final, found["rc_cycles"]) > 1:
+        found["stage_batches"] = True
+    waiting = settings.whole("output_buffer_size")
+    if waiting != -1:
+        if not 1 <= waiting <= _MOST_QUEUED:
+            settings.refuse("output_buffer_size", f"must be -1 or 1 to {_MOST_QUEUED}")
+        if found.get("crossbar_cycles", 1) > 1 or {"output_speedup", "internal_speedup"} & set(router):
+            found["output_queue_flits"] = waiting
+        else:
+            settings.no_effect("a flit leaves the output buffer in the cycle in which it comes", "output_buffer_size")
+    return found
 
 
 def _buffer_flits(settings: Settings, vcs: int) -> int:
@@ -93,26 +113,16 @@ def _speedups(settings: Settings, vcs: int) -> dict[str, Any]:
     return {key: value for key, value in found.items() if value != 1}
 
 
-def _output_queue(settings: Settings, router: dict[str, Any]) -> dict[str, Any]:
-    """Return the limit of the queues behind the crossbar, which there are with speedups only."""
-    size = settings.whole("output_buffer_size")
-    if size == -1:
-        return {}
-    if not 1 <= size <= _MOST_QUEUED:
-        settings.refuse("output_buffer_size", f"must be -1 or 1 to {_MOST_QUEUED}")
-    if "output_speedup" in router or "internal_speedup" in router:
-        return {"output_queue_flits": size}
-    settings.no_effect("without speedup of outputs or routers no flit waits behind the crossbar", "output_buffer_size")
-    return {}
-
-
 def _refuse_beside_speedups(settings: Settings, router: dict[str, Any]) -> None:
     """Refuse what hopforge has without speedups and with one iteration only."""
-    speedup = next((key for key in ("input_speedup", "output_speedup", "internal_speedup") if key in router), "")
+    keys = ("input_speedup", "output_speedup", "internal_speedup", "crossbar_cycles")
+    speedup = next((key for key in keys if key in router), "")
     if not speedup and router.get("allocator_iterations", 1) == 1:
         return
-    beside = f"{speedup} of more than 1" if speedup else "several iterations"
-    if speedup != "internal_speedup" and router["sa"] not in ("islip", "output_first"):
+    several = "a crossbar of several cycles" if speedup == "crossbar_cycles" else f"{speedup} of more than 1"
+    beside = several if speedup else "several iterations"
+    ports = {"input_speedup", "output_speedup", "allocator_iterations"}
+    if ports & set(router) and router["sa"] not in ("islip", "output_first"):
         settings.refuse("sw_allocator", f"hopforge has {beside} with islip or separable_output_first only")
     if "arbiter" in router:
         settings.refuse("sw_allocator", f"hopforge has {beside} with round_robin arbiters only")

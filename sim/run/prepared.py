@@ -40,7 +40,7 @@ def prepare_trace(
         Flits wait behind the crossbar, which the log of a trace does not know.
     """
     router_model(config, "trace")
-    for key in ("output_speedup", "internal_speedup"):
+    for key in ("output_speedup", "internal_speedup", "crossbar_cycles"):
         if (value := getattr(config.router, key)) != 1:
             limit = "must be 1 with hopforge trace (times behind the crossbar are not logged)"
             raise UserError(f"router.{key} {limit}, not {value:g}")

@@ -168,11 +168,13 @@ class Simulation:
             pattern=self.traffic.table,
             max_candidates=self.plan.max_candidates,
             inject_mask=self.plan.inject_mask,
+            inject_by_destination=self.plan.inject_by_destination,
             reply_mask=self.plan.reply_mask,
             ack_mask=self.plan.ack_mask,
             feedback=self.plan.feedback,
             agents=None if self.plan.agents is None else replace(self.plan.agents, seed=seed),
-            decides=routing.decision == "host",
+            decides=routing.decision != "router",
+            decides_ahead=routing.decision == "ahead",
         )
         self.built = build_flit_network(config, self.topology, Plans(self.plan, source, tables, seed, log_events))
         self.state: NetState = self.built.state

@@ -4,9 +4,9 @@
 import numpy as np
 from numba import int64
 
-from hopforge.model.kernel.compile import c_kernel
+from hopforge.model.kernel.compile import c_kernel, inner
 from hopforge.model.kernel.memory import function_at, int64s
-from hopforge.model.network.core.records import HEAD, NET_RECORD, TAIL, Net, packet_at
+from hopforge.model.network.core.records import GRANTED, HEAD, NET_RECORD, TAIL, Net, output_vc, packet_at
 from hopforge.model.network.core.state import NetState
 
 LOG_SIGNATURE = int64(NET_RECORD, int64, int64, int64, int64, int64)
@@ -36,9 +36,26 @@ def note_event(state: NetState, kind: int, source: int, target: int, packet: int
     state.record["log_length"] = row + 1
 
 
+@inner
+def note_head(net: Net, kind: int, target: int, flit: int) -> None:
+    """List a head that the switch sends to another router, which it is to be routed in (`events.decide_ahead`)."""
+    if kind == GRANTED and flit & HEAD != 0 and output_vc(net, target).target < net.input_vcs:
+        int64s(net.heads_sent)[net.heads_sent_count] = (int64(output_vc(net, target).target) << 32) | (flit >> 2)
+        net.heads_sent_count += 1
+
+
+@c_kernel(LOG_SIGNATURE)
+def note_next_router(net: Net, kind: int, now: int, source: int, target: int, flit: int) -> int:
+    """In place of a log where packets decide a router ahead."""
+    note_head(net, kind, target, flit)
+    return 0
+
+
 @c_kernel(LOG_SIGNATURE)
 def log_event(net: Net, kind: int, now: int, source: int, target: int, flit: int) -> int:
     """Append an event; nothing if the log is full."""
+    if net.decides_ahead != 0:
+        note_head(net, kind, target, flit)
     row = net.log_length
     if row >= net.log_capacity:
         return 0

@@ -185,6 +185,19 @@ def is_held(net: Net, vc: Any, packet: Any) -> bool:
 
 
 @inlined
+def batch_start(free: Any, router: int, ready: int, cycles: int) -> int:
+    """First cycle in a stage of `cycles` cycles of what is ready for it in cycle `ready`, at the end of a batch.
+
+    ``free[router]`` is the first cycle in which the batch after the last one can begin.
+    """
+    start = int64(free[router]) - cycles
+    if start < ready:
+        start = max(ready, int64(free[router]))
+        free[router] = start + cycles
+    return start
+
+
+@inlined
 def start_routing(net: Net, route: Callable[..., int], n: int, now: int) -> None:
     """First RC cycle of the head of input VC `n`: evaluate the routing algorithm."""
     vc = input_vc(net, n)
@@ -225,6 +238,8 @@ def start_routing(net: Net, route: Callable[..., int], n: int, now: int) -> None
             if not row_there(net, int64(vc.router), int64(packet.dst)):
                 vc.candidates = 0
         wait = int64(0) if carried else net.rc_cycles
+        if net.stage_batches != 0:
+            wait += batch_start(int64s(net.rc_free), int64(vc.router), now, int64(net.rc_cycles)) - now
     if wait == 0 and vc.candidates > 0:
         enter(net, n)
         return
@@ -358,9 +373,34 @@ def load_event(net: Net, event: int) -> None:
         prefetch(net.host + (((event >> 32) - net.input_vcs) >> HOST_VC_BITS) * HOST_BYTES)
 
 
+@inner
+def decide_ahead(net: Net, route: Callable[..., int]) -> None:
+    """Let heads that the switch has sent decide for their next router, by its queues; their candidates are not kept."""
+    place = net.candidate + net.input_vcs * net.candidate_bytes
+    for k in range(net.heads_sent_count):
+        n = int64s(net.heads_sent)[k] >> 32
+        packet, vc = packet_at(net, int64s(net.heads_sent)[k] & 0xFFFFFFFF), input_vc(net, n)
+        if packet.dst >= net.hosts:
+            continue  # an acknowledge has its own way
+        blank_candidates(net, (net.input_vcs * net.candidate_bytes) >> 3)
+        route(
+            int64(vc.router),
+            int64(vc.port) - int64(vc.router) * net.ports,
+            vc_in_port(net, vc),
+            packet,
+            net,
+            int32s(net.table),
+            floats(net.memory),
+            int64s(place),
+        )
+    net.heads_sent_count = 0
+
+
 @inlined
 def deliver(net: Net, route: Callable[..., int], now: int) -> None:
     """Everything that becomes visible at the start of cycle `now`."""
+    if net.heads_sent_count != 0:
+        decide_ahead(net, route)
     slot = now & net.wheel_mask
     first = slot * net.event_capacity
     for k in range(int32s(net.credit_events)[slot]):

@@ -61,7 +61,7 @@ FIXED = frozenset({
     "router", "host", "router_rng",
     "credit_to", "port", "number", "vc", "target", "depth", "first", "connected", "cycles_per_flit",
     "flit_time", "return_time", "inject_mask", "reply_mask", "unusual", "port_share", "vc_bytes", "fifo_bytes", "far",
-    "candidate_bytes", "decides",
+    "candidate_bytes", "decides", "stage_batches",
 })  # fmt: skip
 
 INPUT_VC = np.dtype(
@@ -389,10 +389,14 @@ _SETTINGS = [
     ("output_speedup", "i8"),  # ... of an output
     ("internal_speedup", "f8"),  # steps of a router in a cycle
     ("iterations", "i8"),  # of iSLIP
+    ("crossbar_cycles", "i8"),  # ... of a flit through the crossbar
+    ("stage_batches", "i8"),  # RC and crossbar take the next heads and flits when those before have left
+    ("queue_flits", "i8"),  # behind the crossbar of an output, from which on it is not asked for; 0: no limit
     ("output_queues", "i8"),  # flits wait behind the crossbar until the channel takes them
-    ("output_room", "i8"),  # flits behind the crossbar with which an output is granted none; 0: any number waits
     ("port_share", "i8"),  # VC number · port_share >> PORT_SHARE_BITS is its port
     ("decides", "i8"),  # the relation is asked when a head leaves its host, too (routing.decision: host)
+    ("decides_ahead", "i8"),  # ... and for the next router, when the switch sends a head there (decision: ahead)
+    ("injects_by_destination", "i8"),  # hosts may use some of their VCs only for a destination
     ("choices", "i8"),  # address of int64[]: what the proof lets `routing.plan.draw_below` draw; 0: random numbers
 ]
 
@@ -404,6 +408,7 @@ _COUNTERS = [
     ("step_follows", "i8"),  # ... and whether another one follows in this cycle
     ("free_packets", "i8"),
     ("heads_count", "i8"),
+    ("heads_sent_count", "i8"),  # decides_ahead: heads that the switch has sent in the last step
     ("sparse", "i8"),  # `far`, but what this cycle touches stays near the processor
     ("granted_count", "i8"),
     ("released_count", "i8"),
@@ -522,7 +527,11 @@ ARRAYS: dict[str, np.dtype[Any]] = {
     "crossbar_pointer": np.dtype("int32"),  # sped_up: int32[routers, (2·input_speedup + output_speedup)·P]
     "credit_sent": np.dtype("int64"),  # sped_up: int64[routers·P]: cycle of the last credit of an input port ...
     "credit_step": np.dtype("int64"),  # ... and 1 + the step in which it was made
-    "crossing": np.dtype("int64"),  # output_room: of an output port the step of its last grants << 8 | their number
+    "rc_free": np.dtype("int64"),  # stage_batches: first cycle of the batch of a router in RC after the last ...
+    "crossbar_free": np.dtype("int64"),  # ... and in the crossbar
+    "inject_by_destination": np.dtype("int32"),  # [destination]: VCs that hosts may use
+    "heads_sent": np.dtype("int64"),  # decides_ahead: next input VC << 32 | packet
+    "queue_group": np.dtype("int64"),  # queue_flits: int64[routers·P, 4]: `parts.sped_switch`
     "table": np.dtype("int32"),  # of the routing algorithm
     "memory": np.dtype("float64"),  # of the routing algorithm (learning)
     "router_rng": np.dtype("uint64"),

@@ -132,7 +132,10 @@ def choose_injection_vc(net: Net, h: int) -> int:
     host = host_at(net, h)
     if net.may_send != 0 and call_hook(net.may_send, net, 0, int64(host.packet), int64(h)) == 0:
         return -1
-    return free_host_vc(net, h, int64(host.packet), host.inject_mask, int64(host.pointer))
+    allowed = uint32(host.inject_mask)
+    if net.injects_by_destination != 0:
+        allowed &= uint32(int32s(net.inject_by_destination)[packet_at(net, int64(host.packet)).dst])
+    return free_host_vc(net, h, int64(host.packet), allowed, int64(host.pointer))
 
 
 @inlined

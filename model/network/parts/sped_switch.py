@@ -11,6 +11,7 @@ from numba import int64, uint64
 from hopforge.model.kernel.bits import bit_of, bits_at, first_at_or_after, trailing_zeros
 from hopforge.model.kernel.compile import c_kernel, inlined, inner
 from hopforge.model.kernel.memory import int8s, int32s, int64s, words
+from hopforge.model.network.core.events import batch_start
 from hopforge.model.network.core.hooks import HOOK_SIGNATURE
 from hopforge.model.network.core.records import OUTPUT_FIRST, Net, output_port, router_at
 from hopforge.model.network.core.switch_allocation import note_grant, send_through, vcs_that_ask
@@ -23,15 +24,55 @@ def pointers_of(net: Net, router: int) -> int:
     return router * net.ports * (net.output_speedup + 2 * net.input_speedup)
 
 
+@inner
+def through_crossbar(net: Net, router: int, now: int) -> int:
+    """Last cycle of a flit in the crossbar, less one, that is granted now and takes several cycles there."""
+    if net.stage_batches != 0:
+        return batch_start(int64s(net.crossbar_free), router, now + 1, net.crossbar_cycles) + net.crossbar_cycles - 2
+    return now + net.crossbar_cycles - 1
+
+
+@inner
+def enter_queue(net: Net, p: int, when: int) -> None:
+    """Note that a flit comes behind the crossbar of output port `p` in step, or cycle, `when`.
+
+    ``queue_group`` of a port: when the last flits but one came, or come, and up to which cycle the channel is taken
+    without them and those after them; then the same for the last ones.
+    """
+    group = int64s(net.queue_group + 32 * p)
+    if group[2] != when:
+        group[0], group[1] = group[2], group[3]
+        group[2], group[3] = when, output_port(net, p).busy_until
+
+
+@inner
+def queue_is_full(net: Net, p: int, now: int) -> bool:
+    """Whether as many flits wait behind the crossbar of output port `p` as may, without those still in it."""
+    group = int64s(net.queue_group + 32 * p)
+    step = net.steps if net.crossbar_cycles == 1 else now
+    taken = int64(output_port(net, p).busy_until)
+    if group[0] >= step:
+        taken = int64(group[1])
+    elif group[2] >= step:
+        taken = int64(group[3])
+    return bool(taken + 1 - now >= net.queue_flits)
+
+
 @inlined
-def leaving_cycle(net: Net, p: int, now: int) -> int:
+def leaving_cycle(net: Net, router: int, p: int, now: int) -> int:
     """Cycle of the grant as which a flit leaves that output port `p` is granted now; it waits for those before it.
 
     A grant passes the crossbar in the next step: in this cycle, if another step follows.
     """
     if net.output_queues == 0:
         return now
-    return max(now - net.step_follows, int64(output_port(net, p).busy_until))
+    through, step = now - net.step_follows, net.steps + 1
+    if net.crossbar_cycles > 1:
+        through = through_crossbar(net, router, now)
+        step = through + 1
+    if net.queue_flits != 0:
+        enter_queue(net, p, step)
+    return max(through, int64(output_port(net, p).busy_until))
 
 
 @inlined
@@ -42,19 +83,6 @@ def credit_cycle(net: Net, q: int, now: int) -> int:
         step[q] = net.steps + 1
         sent[q] = max(now, sent[q] + 1)
     return int64(sent[q])
-
-
-@inlined
-def is_full(net: Net, p: int, now: int) -> bool:
-    """Whether the queue behind the crossbar of output port `p` is full: without what passes the crossbar right now."""
-    if net.output_room == 0:
-        return False
-    port = output_port(net, p)
-    waiting = max(int64(port.busy_until) - now + 1, 0) // int64(port.cycles_per_flit)
-    last = int64s(net.crossing)[p]
-    if last >> 8 == net.steps - 1:
-        waiting -= last & 255
-    return waiting >= net.output_room
 
 
 @inner
@@ -74,7 +102,7 @@ def gather_requests(net: Net, router: int, now: int) -> Any:
         p = router * ports + o
         if net.output_queues == 0 and output_port(net, p).busy_until > now:
             continue
-        if is_full(net, p, now):
+        if net.queue_flits != 0 and queue_is_full(net, p, now):
             continue
         for i in range(ports):
             vcs = vcs_that_ask(net, p, i)
@@ -141,13 +169,22 @@ def match_crossbar(net: Net, router: int, requested: Any) -> Any:
 def send_queued(net: Net, router: int, i: int, v: int, o: int, now: int) -> None:
     """Send a flit from input `i`, VC `v`, to output `o` and what waits behind the crossbar there."""
     q, p = router * net.ports + i, router * net.ports + o
-    leaves, back = leaving_cycle(net, p, now), credit_cycle(net, q, now)
+    leaves, back = leaving_cycle(net, router, p, now), credit_cycle(net, q, now)
     send_through(net, q * net.vcs + v, q, p, i * net.vcs + v, now, leaves, back)
-    if net.output_room != 0:
-        crossing = int64s(net.crossing)
-        crossing[p] = (crossing[p] if crossing[p] >> 8 == net.steps else net.steps << 8) + 1
     if router_at(net, router).drain_ports != 0:
         note_grant(net, p, i, now)
+
+
+@inner
+def without_full_queues(net: Net, router: int, requests: int, now: int) -> Any:
+    """Keep the requests of `collect_requests` whose outputs can take a flit; returns their number."""
+    match_input, match_output, match_vc = int64s(net.match_input), int64s(net.match_output), int64s(net.match_vc)
+    kept = int64(0)
+    for k in range(requests):
+        if not queue_is_full(net, router * net.ports + match_output[k], now):
+            match_input[kept], match_output[kept], match_vc[kept] = match_input[k], match_output[k], match_vc[k]
+            kept += 1
+    return kept
 
 
 @inner
@@ -155,14 +192,10 @@ def match_other(net: Net, router: int, now: int) -> None:
     """SA of one router in a step of cycle `now` by an allocator other than iSLIP, one crossbar port each."""
     match_input, match_output, match_vc = int64s(net.match_input), int64s(net.match_output), int64s(net.match_vc)
     requests, _ = collect_requests(net, router, now)
-    kept = int64(0)
-    for k in range(requests):
-        if not is_full(net, router * net.ports + match_output[k], now):
-            match_input[kept], match_output[kept], match_vc[kept] = match_input[k], match_output[k], match_vc[k]
-            kept += 1
-    if kept == 0:
+    if net.queue_flits != 0:
+        requests = without_full_queues(net, router, requests, now)
+    if requests == 0:
         return
-    requests = kept
     pairs = match_ports(net, router, enter_requests(net, router, requests), 0)
     for k in range(pairs):
         i, o, v = match_input[k], match_output[k], match_vc[k]

@@ -145,7 +145,7 @@ def test_iterations_match_what_is_left() -> None:
     ("internal_speedup: 1.5, rc_cycles: 1", "router.rc_cycles: must be 0 with internal_speedup=1.5, not 1"),
     ("allocator_iterations: 2, va: free_queue", "router.va: must be an allocator with allocator_iterations=2"),
     ("allocator_iterations: 2, hold_switch: true", "router.hold_switch: must be false with allocator_iterations=2"),
-    ("output_queue_flits: 4", "router.output_queue_flits: needs output_speedup or internal_speedup above 1"),
+    ("output_queue_flits: 4", "router.output_queue_flits: needs output_speedup, internal_speedup or crossbar_cycles "),
     ("internal_speedup: 2, output_queue_flits: 0", "router.output_queue_flits: "),
     ("internal_speedup: 0.5", "router.internal_speedup: "),
     ("model: input_output_queued, input_speedup: 2", "router.input_speedup: is for model=input_queued only"),

@@ -41,6 +41,7 @@ def graph(folder: Path, edges: list[tuple[int, int]]) -> str:
     ("booksim_valiant", 2, "hyperx, sizes: [3, 2]"),
     ("booksim_ugal", 2, "hyperx, sizes: [2, 3]"),
     ("booksim_ugal_xy_yx", 4, "hyperx, sizes: [2, 3]"),
+    ("booksim_ugal_pni", 4, "hyperx, sizes: [2, 2], hosts_per_router: 2"),
     ("booksim_nca", 1, "fat_tree, k: 2, n: 2"),
     ("booksim_val_by_hop", 4, "hyperx, sizes: [2, 2]"),
 ])  # fmt: skip
@@ -124,6 +125,9 @@ def test_express_links_are_recognised_and_taken_from_border_routers_only(tmp_pat
     ("booksim_xy_yx", "torus, radices: [4, 4]", 4, "needs a mesh, a hyperx, or a graph of one .*, not 4x4 torus"),
     ("booksim_ugal", "mesh, radices: [4, 4]", 4, "needs lines whose routers are all linked, not 4x4 mesh"),
     ("booksim_romm", SQUARE, 4, "needs a topology of kind mesh, not hyperx"),
+    ("booksim_ugal_pni", "hyperx, sizes: [2, 3], hosts_per_router: 2", 8, "as many hosts at every router as"),
+    ("booksim_ugal_pni", "hyperx, sizes: [3, 3], hosts_per_router: 2", 8, "not 2 to 2 hosts and lines of 3, 3"),
+    ("booksim_ugal_pni", "hyperx, sizes: [3, 3], hosts_per_router: 3", 4, "router.vcs must be at least 6 for .* not 4"),
     ("booksim_ugal_xy_yx", SQUARE, 6, "router.vcs must be a multiple of 4 for .* booksim_ugal_xy_yx, not 6"),
 ])  # fmt: skip
 def test_what_does_not_fit_is_one_line(algorithm: str, topology: str, vcs: int, message: str) -> None:

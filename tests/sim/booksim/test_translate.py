@@ -103,11 +103,30 @@ def test_iterations_and_arbiters_stand_in_brackets(tmp_path: Path) -> None:
     assert "arbiter" not in sections(tmp_path, MESH, *(each.replace("(matrix)", "") for each in separable))["router"]
 
 
+def test_stages_of_several_cycles_take_batches(tmp_path: Path) -> None:
+    plain = sections(tmp_path, MESH)["router"]
+    assert sections(tmp_path, MESH, "routing_delay=1")["router"] == plain | {"rc_cycles": 1}
+    longer = sections(tmp_path, MESH, "routing_delay=2")["router"]
+    assert longer == plain | {"rc_cycles": 2, "stage_batches": True}
+    crossbar = {"crossbar_cycles": 3, "stage_batches": True}
+    assert sections(tmp_path, MESH, "st_prepare_delay=1", "st_final_delay=2")["router"] == plain | crossbar
+
+
+def test_an_output_buffer_counts_where_flits_wait_in_it(tmp_path: Path) -> None:
+    plain = sections(tmp_path, MESH)["router"]
+    assert sections(tmp_path, MESH, "output_buffer_size=8")["router"] == plain
+    for other in ("output_speedup=2", "internal_speedup=2.0", "st_final_delay=2"):
+        assert sections(tmp_path, MESH, "output_buffer_size=8", other)["router"]["output_queue_flits"] == 8
+
+
 @pytest.mark.parametrize(("parameters", "message"), [
     (["internal_speedup=2.0", "routing_delay=1"], "internal_speedup = 2.0: hopforge has it with routing_delay = 0"),
     (["input_speedup=2", "speculative=1"], "speculative = 1: hopforge has input_speedup of more than 1 without"),
     (["output_speedup=2", "sw_allocator=wavefront"], "sw_allocator = wavefront: hopforge has output_speedup of more"),
     (["internal_speedup=2.0", "hold_switch_for_packet=1"], "hold_switch_for_packet = 1: hopforge has internal_speedup"),
+    (["internal_speedup=2.0", "st_prepare_delay=1"], "st_prepare_delay = 1: hopforge has a crossbar of several cycles"),
+    (["st_final_delay=2", "speculative=1"], "speculative = 1: hopforge has a crossbar of several cycles without"),
+    (["st_final_delay=2", "output_buffer_size=0"], "output_buffer_size = 0: must be -1 or 1 to 65535"),
     (["vc_allocator=islip(2)", "sw_allocator=separable_output_first"], "the same iterations in both allocators"),
 ])  # fmt: skip
 def test_what_does_not_go_with_speedups_is_refused(tmp_path: Path, parameters: list[str], message: str) -> None:
@@ -125,8 +144,8 @@ def test_tornado_moves_every_digit_of_the_terminal(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("parameter", "message"), [
     ("vc_alloc_delay=2", "vc_alloc_delay = 2: BookSim itself ends with a failed assertion"),
     ("sw_alloc_delay=2", "sw_alloc_delay = 2: BookSim itself ends with a failed assertion"),
-    ("st_final_delay=2", "st_final_delay = 2: BookSim takes a batch at a time"),
-    ("routing_delay=2", "routing_delay = 2: BookSim takes a batch at a time"),
+    ("st_final_delay=17", "st_final_delay = 17: must be 0 to 16"),
+    ("st_final_delay=0", "st_final_delay = 0: st_prepare_delay and st_final_delay must be 1 to 16 cycles together"),
     ("internal_speedup=0.5", "internal_speedup = 0.5: must be 1 to 8"),
     ("input_speedup=3", "input_speedup = 3: hopforge has divisors of num_vcs = 4 only"),
     ("sw_allocator=islip(0)", r"sw_allocator = islip\(0\): hopforge's islip makes 1 to 16 iterations"),
@@ -157,6 +176,23 @@ def test_adaptive_orders_are_decided_where_booksim_does(tmp_path: Path) -> None:
     assert found["routing"] == {"algorithm": "booksim_adaptive_xy_yx", "decision": "host"}
     found = sections(tmp_path, MESH, "routing_function=adaptive_xy_yx", "routing_delay=1")
     assert found["routing"] == {"algorithm": "booksim_adaptive_xy_yx"}
+
+
+def test_anca_is_decided_where_booksim_does(tmp_path: Path) -> None:
+    tree = f"topology = fattree; k = 4; n = 3; routing_function = anca; {ROUTER}"
+    assert sections(tmp_path, tree)["routing"] == {"algorithm": "anca", "decision": "ahead"}
+    assert sections(tmp_path, tree, "routing_delay=1")["routing"] == {"algorithm": "anca"}
+
+
+def test_shares_of_destinations_need_as_many_terminals_as_routers_of_a_line(tmp_path: Path) -> None:
+    pni = f"{BUTTERFLY} routing_function = ugal_pni;"
+    assert sections(tmp_path, pni, "num_vcs=8")["routing"] == {"algorithm": "booksim_ugal_pni", "decision": "host"}
+    with pytest.raises(BooksimError, match="num_vcs = 6: must be 8 to 16"):
+        sections(tmp_path, pni, "num_vcs=6")
+    with pytest.raises(BooksimError, match="num_vcs = 9: the classes of BookSim's routing overlap unless"):
+        sections(tmp_path, pni, "num_vcs=9")
+    with pytest.raises(BooksimError, match="c = 1: BookSim's ugal_pni needs c = k = 4"):
+        sections(tmp_path, pni, "num_vcs=8", "c=1", "xr=1", "yr=1")
 
 
 def test_a_network_file_holds_latencies_in_one_direction(tmp_path: Path) -> None:
