@@ -68,7 +68,8 @@ class FixedRouting(NamedTuple):
         state = build_net(topology, RouterParameters(vcs=_VCS), SourceParameters(), tables, seed=1)
         sender = np.full(topology.routers, -1, np.int64)
         sender[topology.host_router[::-1]] = np.arange(topology.hosts)[::-1]
-        found, packet, most = [], np.zeros(1, PACKET)[0], 4 * topology.routers + 4
+        packet, most = np.zeros(1, PACKET)[0], 4 * topology.routers + 4
+        found: list[NDArray[np.float64]] = []
         for last in (0, 1):
             load = np.zeros(topology.peer_router.shape)
             lost = int(follow_packets(plan.route, state.record[0], packet, sender, rate, most, last, load))
@@ -77,7 +78,7 @@ class FixedRouting(NamedTuple):
                 words = f"no way from router {source} to host {goal}"
                 raise UserError(f"no loads of routing.algorithm {self.name}: {words}")
             found.append(load)
-        if not np.array_equal(*found):
+        if not np.array_equal(found[0], found[1]):
             raise UserError(f"no loads of routing.algorithm {self.name}: its ways depend on virtual channels")
         return found[0]
 
@@ -96,9 +97,7 @@ def _end(mask: int, last: int) -> int:
 
 @entry(int64(types.FunctionType(ROUTE_SIGNATURE), NET_RECORD, PACKET_RECORD, types.Array(types.int64, 1, "C"), _F2,
              int64, int64, _F2))  # fmt: skip
-def follow_packets(
-    route: Any, net: Any, packet: Any, sender: Any, rate: Any, most: int, last: int, load: Any
-) -> int:
+def follow_packets(route: Any, net: Any, packet: Any, sender: Any, rate: Any, most: int, last: int, load: Any) -> Any:
     """Add the rates of all pairs to the channels of their ways; -1, or router · hosts + host of one without a way.
 
     `last`: the highest virtual channel is taken everywhere, else the lowest.
@@ -133,10 +132,10 @@ def follow_packets(
                 out = candidate_port(packed)
                 mask = candidate_mask(packed)
                 if found != 1 or mask == 0 or out < 0 or out >= net.ports or hops > most:
-                    return source * rate.shape[1] + goal
+                    return int64(source * rate.shape[1] + goal)
                 n = int64(output_vc(net, (router * net.ports + out) * net.vcs + _end(mask, last)).target)
                 if n < 0:
-                    return source * rate.shape[1] + goal
+                    return int64(source * rate.shape[1] + goal)
                 if n < net.input_vcs:
                     load[router, out] += part
                 hops += 1
