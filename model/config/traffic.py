@@ -55,7 +55,8 @@ class TrafficConfig(Section):
     pattern: Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$")] = "uniform"
     """uniform, bit_complement, bit_reverse, bit_rotation, transpose, transpose3d, shuffle, butterfly, butterfly_stages,
     tornado, neighbour, permutation, hotspot, local, adversarial, stencil, many_to_many, random_neighbours,
-    all_to_all; destinations; or `file`."""
+    all_to_all; on HyperX and grids dimension_complement_reverse, dimension_tornado, swap2, uniform_random_bisection;
+    destinations; or `file`."""
     file: ConfigPath | None = None
     """For `pattern: file`: Python file with a function `prepare`; relative to this configuration file."""
     prepare_limit_s: Annotated[float, Field(gt=0)] = 600.0
@@ -70,6 +71,8 @@ class TrafficConfig(Section):
     """`destinations`: the destination of every host."""
     shift: int = 1
     """`adversarial`: i of ADV+i."""
+    dimension: Annotated[int, Field(ge=0)] = 0
+    """`uniform_random_bisection`: the dimension that is complemented."""
     grid: tuple[Annotated[int, Field(ge=1)], ...] = ()
     """`stencil`: sizes of the grid of hosts, x first."""
     line: Annotated[int, Field(ge=0)] = 0
@@ -138,6 +141,9 @@ class TrafficConfig(Section):
             yield Problem("destinations", "missing; pattern=destinations needs it")
         if self.pattern != "destinations" and self.destinations:
             yield Problem("destinations", f"is for pattern=destinations only, not pattern={self.pattern}")
+        patterns = {self.pattern, *(each.pattern for each in self.classes)}
+        if "uniform_random_bisection" not in patterns and self.dimension:
+            yield Problem("dimension", f"is for pattern=uniform_random_bisection only, not pattern={self.pattern}")
         if self.packet_range is not None and self.packet_range[0] > self.packet_range[1]:
             yield Problem("packet_range", f"must go from short to long, not {list(self.packet_range)}")
         if self.packet_range is not None and self.packet_lengths:

@@ -100,7 +100,7 @@ def _plane(config: Config) -> Sections:
 
 USES: dict[str, Callable[[Config], Sections]] = {
     "topology": lambda config: {"failed", "timing", "app", *_KEYS, *_routing(config)},  # with --export simgrid
-    "bounds": lambda config: {"traffic", "failed"},
+    "bounds": lambda config: {"traffic", "failed", *_routing(config)},
     "route": lambda config: {"tables", "failed"},
     "hits": _hits,
     "wavelengths": _wavelengths,

@@ -43,6 +43,8 @@ class Classes:
         As in `Survey`.
     words : str
         For people.
+    advice : str
+        Another scheme that fits, too, and mostly carries more; nothing if there is none, or one was asked for.
     """
 
     scheme: int
@@ -53,6 +55,7 @@ class Classes:
     left: NDArray[np.int16]
     after: NDArray[np.uint64]
     words: str
+    advice: str
 
 
 def find_classes(
@@ -116,7 +119,20 @@ def find_classes(
     of_vc = [next(k for k in range(count) if masks[k] >> v & 1) for v in range(vcs)]
     left = found.turns if chosen == "turns" else np.repeat(ways.length.T[:, :, None], 2, axis=2).astype(np.int16)
     words = f"{count} of {vcs} virtual channels needed, {chosen}: {_WHY[chosen]}"
-    return Classes(SCHEMES.index(chosen), count, masks, of_vc, up, left, found.after, words)
+    return Classes(
+        SCHEMES.index(chosen), count, masks, of_vc, up, left, found.after, words,
+        _advice(vcs, need) if wanted is None and chosen == "turns" else "",
+    )  # fmt: skip
+
+
+def _advice(vcs: int, need: dict[str, int]) -> str:
+    """Name the scheme with a class for each link, if it fits and has as many classes as `turns` or more."""
+    if not need["turns"] <= need["hops"] <= vcs:
+        return ""
+    return (
+        f"routing.classes: hops would need {need['hops']} of {vcs} virtual channels, and mostly carries more near "
+        "saturation than turns"
+    )
 
 
 def _orders(topology: Topology, root: int) -> list[NDArray[np.bool_]]:

@@ -380,6 +380,7 @@ def _plan(topology: Topology, vcs: int, options: dict[str, Any], name: str, how:
         memory=np.array([float(options.get("bias", 0.0))]),
         one_per_router=True,
         words=classes.words,
+        advice=classes.advice,
     )
     if not detours and spread is not None:  # whatever is drawn, it is one of all shortest ways
         among = replace(plan, route=relation(_minimal_in_order), max_candidates=ways.most_ports)

@@ -76,6 +76,8 @@ class RoutingPlan:
         Answers for hosts of one router differ only in the last link: the proof takes one host of each.
     words : str
         How its virtual channels keep it free of deadlock, for people.
+    advice : str
+        Another scheme of virtual channels that fits and mostly carries more, for people.
     by_source : bool
         The source decides among links (``links: hash``, ``spread: flow`` or ``entropy``), which tables and lookups do
         not know.
@@ -127,6 +129,7 @@ class RoutingPlan:
     every_candidates: int = 0
     one_per_router: bool = False
     words: str = ""
+    advice: str = ""
     by_source: bool = False
     inject_mask: Any = None
     inject_by_destination: Any = None

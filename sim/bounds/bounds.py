@@ -75,6 +75,8 @@ def find_bounds(config: Config, setup: BoundsSetup, progress: Callable[[int, int
              for key, demand in demands.items()}  # fmt: skip
     for key, demand in demands.items():
         loads["valiant", key] = ways.loads(PER_HOP, _over_routers(topology, demand))
+    if setup.fixed is not None:
+        loads |= {(setup.fixed.name, key): setup.fixed.loads(topology, rate) for key, rate in setup.to_hosts.items()}
     searched = "worst permutation" not in setup.left_out
     steps = (len(MINIMAL) * topology.routers if searched else 0) + (0 if "ideal" in setup.left_out else 3)
     worst: dict[str, WorstPermutation] = {}
@@ -122,7 +124,7 @@ def _table(
         return float(loads[name, key].max(initial=0.0))
 
     rows: list[dict[str, Any]] = []
-    for name in (*MINIMAL, "valiant"):
+    for name in dict.fromkeys(name for name, _ in loads):
         found = worst.get(name)
         highest = found.load if found is not None else _NAN
         if name == "valiant":  # the sums over rows and columns of a permutation are those of uniform traffic

@@ -1,14 +1,17 @@
 """What `hopforge bounds` makes of a file before it computes: network, demand, and what is too large."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hopforge.model.config import Config, ConfigError
 from hopforge.model.free_memory import refuse_beyond_memory
 from hopforge.model.topology import Topology, TopologyError, build
 from hopforge.model.topology.failed import refuse_failed
 from hopforge.model.topology.tiers import refuse_speeds
+from hopforge.sim.bounds.fixed import FixedRouting, configured_routing
 from hopforge.sim.bounds.ideal import ideal_variables
 from hopforge.sim.bounds.permutation import assignment_steps
 from hopforge.sim.bounds.shares import MinimalWays
@@ -34,14 +37,20 @@ class BoundsSetup:
         Its shortest ways.
     uniform, traffic : Demand
         Rates of uniform traffic, and of section `traffic`.
+    fixed : FixedRouting or None
+        That of section `routing`, if every packet's way is fixed.
+    to_hosts : dict
+        For it: ``uniform`` or ``traffic`` → rates float64[router, host].
     left_out : dict
-        ``worst permutation`` or ``ideal`` → why it is too large, one line.
+        ``worst permutation`` or ``ideal`` → why it is too large, ``routing`` → why its ways are not fixed; one line.
     """
 
     topology: Topology
     ways: MinimalWays
     uniform: Demand
     traffic: Demand
+    fixed: FixedRouting | None
+    to_hosts: dict[str, NDArray[np.float64]]
     left_out: dict[str, str]
 
 
@@ -67,11 +76,23 @@ def prepare_bounds(config: Config) -> BoundsSetup:
     if R > MAX_ROUTERS:
         raise TopologyError("topology", f"{R} routers; hopforge bounds takes at most {MAX_ROUTERS}")
     refuse_beyond_memory(_BYTES_A_PAIR * R * R, f"bounds of {R} routers")
-    uniform = mean_demand(topology, "uniform", {}, np.random.default_rng(0))
     pattern = "file" if traffic.file is not None else traffic.pattern
-    demand = mean_demand(topology, pattern, traffic.model_dump(), np.random.default_rng((config.seed, 3)))
+    asked: dict[str, tuple[str, dict[str, Any], Any]] = {
+        "uniform": ("uniform", {}, 0), "traffic": (pattern, traffic.model_dump(), (config.seed, 3)),
+    }  # fmt: skip
+
+    def rates(key: str, *, to_hosts: bool) -> Demand:
+        name, options, seed = asked[key]
+        return mean_demand(topology, name, options, np.random.default_rng(seed), to_hosts=to_hosts)
+
+    uniform, demand = (rates(key, to_hosts=False) for key in asked)
     ways = MinimalWays(topology)
-    return BoundsSetup(topology, ways, uniform, demand, _too_large(topology, ways, uniform))
+    left_out = _too_large(topology, ways, uniform)
+    fixed, reason = configured_routing(config, topology)
+    if reason:
+        left_out["routing"] = reason
+    to_hosts = {} if fixed is None else {key: rates(key, to_hosts=True).rate for key in asked}
+    return BoundsSetup(topology, ways, uniform, demand, fixed, to_hosts, left_out)
 
 
 def _too_large(topology: Topology, ways: MinimalWays, uniform: Demand) -> dict[str, str]:

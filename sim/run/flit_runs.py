@@ -61,7 +61,8 @@ class LoadRun:
     def rows(self) -> list[tuple[str, str]]:
         """Latency, throughput, hops, channel loads, and what failed."""
         failures, agents = self._run.reconfiguration, self._run.agents
-        rows = measurement_rows(self._found) + ([] if failures is None else failure_rows(failures))
+        rows = [("classes", self._run.plan.advice)] if self._run.plan.advice else []
+        rows += measurement_rows(self._found) + ([] if failures is None else failure_rows(failures))
         starvation = self._run.starvation
         if starvation is not None and starvation.some:
             rows.append(("STARVED", starvation.words()))

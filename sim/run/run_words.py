@@ -4,10 +4,14 @@ from collections.abc import Callable, Mapping
 
 from hopforge.model.config import Config
 from hopforge.model.config.uses import key_words
+from hopforge.model.routing.configured import routing_plan
+from hopforge.model.topology.configured import network_topology
 
-__all__ = ["run_rows"]
+__all__ = ["class_rows", "run_rows"]
 
 
+#: algorithms whose classes of virtual channels have several schemes (`model.routing.channel_classes`)
+_OF_CLASSES = ("minimal", "valiant", "ugal", "ugal_global", "valiant_compact", "ugal_compact")
 _PROGRAM = "the program of section workload"
 
 
@@ -27,6 +31,29 @@ def run_rows(variants: Mapping[str, Config], *, programs: bool = False) -> list[
         rows.append(("routing", _by_variant(routed, _routing)))
     looked_up = {name: each for name, each in routed.items() if each.router.route_computation == "lookup"}
     return rows + ([("keys", _by_variant(looked_up, key_words))] if looked_up else [])
+
+
+def class_rows(variants: Mapping[str, Config]) -> list[tuple[str, str]]:
+    """Say which variants of a sweep could have more classes of virtual channels than they have: subject and words."""
+    found = {name: words for name, each in variants.items() if (words := _class_advice(each))}
+    if not found:
+        return []
+    if len(variants) == 1:
+        return [("classes", next(iter(found.values())))]
+    names: dict[str, list[str]] = {}
+    for name, words in found.items():
+        names.setdefault(words, []).append(name)
+    return [("classes", "; ".join(f"{', '.join(some)}: {words}" for words, some in names.items()))]
+
+
+def _class_advice(config: Config) -> str:
+    """Return the advice of the routing plan; nothing where none can be, without making the plan."""
+    routing = config.routing
+    if config.router.model == "packet" or routing.classes is not None or routing.algorithm not in _OF_CLASSES:
+        return ""
+    if not config.failed.none:
+        return ""
+    return routing_plan(config, network_topology(config)).advice
 
 
 def _by_variant(variants: Mapping[str, Config], words: Callable[[Config], str]) -> str:

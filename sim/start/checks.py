@@ -76,16 +76,17 @@ def _routing_words(config: Config, proof: str) -> str:
     config = for_command("net", config)
     if config.router.model == "packet":
         return ""
-    words = ""
+    words = advice = ""
     if config.failed.none and config.traffic.acknowledge is None:
-        words = routing_plan(config, network_topology(config)).words
+        plan = routing_plan(config, network_topology(config))
+        words, advice = plan.words, plan.advice
     if not config.routing.check:
         verdict = "not proved (routing.check: false)"
     elif words or proof:
         verdict = f"proved free of deadlock {proof}".rstrip()
     else:
         return ""
-    return "; ".join(part for part in (f"{config.routing.algorithm}: {verdict}", words) if part)
+    return "; ".join(part for part in (f"{config.routing.algorithm}: {verdict}", words, advice) if part)
 
 
 def _prepared(command: str, config: Config) -> tuple[str, str]:

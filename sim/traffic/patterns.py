@@ -128,7 +128,8 @@ def _bits(topology: Topology, name: str) -> int:
     return bits
 
 
-def _permutation(destination: NDArray[Any]) -> TrafficPlan:
+def permutation_plan(destination: NDArray[Any]) -> TrafficPlan:
+    """Return the plan of hosts that always send to the same one."""
     return TrafficPlan(destination_rule(_table), destination.astype(np.int32))
 
 
@@ -141,7 +142,7 @@ def prepare_uniform(topology: Topology, options: dict[str, Any], generator: np.r
 
 def _register_bit_pattern(name: str, meaning: str, function: Callable[[NDArray[Any], int], NDArray[Any]]) -> None:
     def prepare(topology: Topology, options: dict[str, Any], generator: np.random.Generator) -> TrafficPlan:
-        return _permutation(function(np.arange(topology.hosts), _bits(topology, name)))
+        return permutation_plan(function(np.arange(topology.hosts), _bits(topology, name)))
 
     prepare.__doc__ = meaning
     PATTERNS[name] = prepare
@@ -178,7 +179,7 @@ def prepare_transpose(topology: Topology, options: dict[str, Any], generator: np
     if k * k != topology.hosts:
         raise TrafficError(f"traffic.pattern transpose needs a square number of hosts, not {topology.hosts}")
     s = np.arange(topology.hosts)
-    return _permutation(s // k + k * (s % k))
+    return permutation_plan(s // k + k * (s % k))
 
 
 @register("transpose3d")
@@ -189,12 +190,12 @@ def prepare_transpose3d(topology: Topology, options: dict[str, Any], generator: 
         raise TrafficError(f"traffic.pattern transpose3d needs a cubic number of hosts, not {topology.hosts}")
     s = np.arange(topology.hosts)
     x, y, z = s % k, s // k % k, s // (k * k)
-    return _permutation(y + k * z + k * k * x)
+    return permutation_plan(y + k * z + k * k * x)
 
 
 def _coordinate_shift(topology: Topology, name: str, shift: Callable[[int], int]) -> TrafficPlan:
     if topology.kind not in ("mesh", "torus"):
-        return _permutation((np.arange(topology.hosts) + shift(topology.hosts)) % topology.hosts)
+        return permutation_plan((np.arange(topology.hosts) + shift(topology.hosts)) % topology.hosts)
     c = topology.hosts // topology.routers
     s = np.arange(topology.hosts)
     router, terminal = s // c, s % c
@@ -202,7 +203,7 @@ def _coordinate_shift(topology: Topology, name: str, shift: Callable[[int], int]
     for k in topology.params["radices"]:
         goal += (router // weight % k + shift(int(k))) % k * weight
         weight *= int(k)
-    return _permutation(goal * c + terminal)
+    return permutation_plan(goal * c + terminal)
 
 
 @register("tornado")
@@ -220,7 +221,7 @@ def prepare_neighbour(topology: Topology, options: dict[str, Any], generator: np
 @register("permutation")
 def prepare_permutation(topology: Topology, options: dict[str, Any], generator: np.random.Generator) -> TrafficPlan:
     """Draw a random permutation once from the seed."""
-    return _permutation(generator.permutation(topology.hosts))
+    return permutation_plan(generator.permutation(topology.hosts))
 
 
 @register("destinations")
@@ -231,7 +232,7 @@ def prepare_destinations(topology: Topology, options: dict[str, Any], generator:
         raise TrafficError(f"traffic.destinations must name one host for each of {topology.hosts}, not {len(goals)}")
     if goals.max() >= topology.hosts:
         raise TrafficError(f"traffic.destinations must be hosts from 0 to {topology.hosts - 1}, not {goals.max()}")
-    return _permutation(goals)
+    return permutation_plan(goals)
 
 
 def _share(options: dict[str, Any], key: str) -> int:

@@ -14,7 +14,7 @@ from hopforge.model.config import Config
 from hopforge.sim.run.knee import knee_words
 from hopforge.sim.run.model_runs import Progress as Advance
 from hopforge.sim.run.model_runs import configured_sweep, runs_programs
-from hopforge.sim.run.run_words import run_rows
+from hopforge.sim.run.run_words import class_rows, run_rows
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -48,7 +48,9 @@ class SweepFound:
             (f"{name} saturates" if self._config.variants else "saturates", ": ".join(knee_words(knee)))
             for name, knee in knees.items()
         ]
-        return run_rows(self._config.variants or {"": self._config}, programs=runs_programs(self._config)) + said
+        variants = self._config.variants or {"": self._config}
+        programs = runs_programs(self._config)
+        return run_rows(variants, programs=programs) + ([] if programs else class_rows(variants)) + said
 
     def lines(self) -> list[list[str]]:
         """Return headings, and a row for each variant and load."""

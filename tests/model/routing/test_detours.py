@@ -25,6 +25,7 @@ from hopforge.model.topology.configured import network_topology
 from hopforge.model.topology.failed import without_failed
 from hopforge.model.topology.routing_table import distances
 from hopforge.sim.run.flit_networks import flit_router_parameters
+from hopforge.sim.run.run_words import class_rows
 from hopforge.sim.run.simulation import Simulation
 
 POLARFLY = "{kind: polarfly, q: 3}"
@@ -267,3 +268,21 @@ def test_a_survey_passes_by_a_failed_switch(missing: int, tmp_path: Path) -> Non
     assert (here.turned[rest] == there.turned).all()
     assert (here.passed[rest] == there.passed).all()
     assert there.turned.max() > 0
+
+
+@pytest.mark.parametrize(("network", "routing", "vcs", "hops"), [
+    (SLIM_FLY, "algorithm: valiant", 4, 4), (SLIM_FLY, "algorithm: valiant", 3, None),
+    (SLIM_FLY, "algorithm: minimal", 2, 2), (SLIM_FLY, "algorithm: valiant, classes: turns", 4, None),
+    (CLOS, "algorithm: valiant", 16, None), (HYPERX, "algorithm: ugal, ways: one", 8, None),
+])  # fmt: skip
+def test_another_scheme_that_fits_is_named(network: str, routing: str, vcs: int, hops: int | None) -> None:
+    """Two links a way: 2 classes for minimal and 4 with a detour, if a link has one each."""
+    config = config_of(network, routing, vcs)
+    advice = made(config)[1].advice
+    assert bool(advice) == (hops is not None)
+    if hops is not None:
+        assert advice.startswith(f"routing.classes: hops would need {hops} of {vcs} virtual channels")
+        assert made(config_of(network, f"{routing}, classes: hops", vcs))[1].words.startswith(f"{hops} of {vcs}")
+    assert class_rows({"": config}) == ([("classes", advice)] if advice else [])
+    two = class_rows({"a": config, "b": config_of(CLOS, routing, vcs)}) if hops is not None else []
+    assert two == ([("classes", f"a: {advice}")] if advice else [])

@@ -27,6 +27,7 @@ INVARIANTS = [
     ("polarfly_q11", "{kind: polarfly, q: 11}", 133, 792, 220, 11.916622, -3.817926),
     ("hyperx_4x4", "{kind: hyperx, sizes: [4, 4], hosts_per_router: 4}", 16, 48, 32, 6.0, -2.0),
     ("hyperx_4x4x4", "{kind: hyperx, sizes: [4, 4, 4], hosts_per_router: 4}", 64, 288, 192, 9.0, -3.0),
+    ("hyperx_16", "{kind: hyperx, sizes: [16], hosts_per_router: 16}", 16, 120, 560, 15.0, -1.0),
     ("dfplus_l2s2h2", "{kind: dragonfly_plus, hosts_per_router: 2, leaves: 2, spines: 2, h: 2}",
      20, 30, 0, 3.236068, -2.712097),
     ("dfplus_l4s4h2", "{kind: dragonfly_plus, hosts_per_router: 4, leaves: 4, spines: 4, h: 2}",

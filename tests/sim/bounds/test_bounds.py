@@ -25,15 +25,13 @@ from hopforge.sim.traffic.demand import mean_demand
 _PLACES = [folder / "shared" / "networks" for folder in Path(__file__).parents]
 SHARED = next((place for place in _PLACES if place.exists()), _PLACES[0])
 RULES = {"ecmp_per_hop": PER_HOP, "ecmp_per_path": PER_PATH, "single_lowest_next_hop": SINGLE}
-SMALL = {
+NETWORKS = {
     "polarfly_q3": "{kind: polarfly, q: 3}",
     "slimfly_q4": "{kind: slim_fly, q: 4}",
     "hyperx_4x4": "{kind: hyperx, sizes: [4, 4], hosts_per_router: 4}",
     "dfplus_l2s2h2": "{kind: dragonfly_plus, hosts_per_router: 2, leaves: 2, spines: 2, h: 2}",
     "leafspine_6x2": "{kind: clos, hosts_per_router: 4, leaves: 6, middles: 2}",
     "fattree3_4p4e2a4c": "{kind: clos, hosts_per_router: 4, pods: 4, leaves: 4, middles: 2, roots: 4}",
-}
-LARGE = {
     "slimfly_q5": "{kind: slim_fly, q: 5}",
     "slimfly_q8": "{kind: slim_fly, q: 8}",
     "slimfly_q11": "{kind: slim_fly, q: 11}",
@@ -47,6 +45,7 @@ LARGE = {
     "leafspine_8x4": "{kind: clos, hosts_per_router: 8, leaves: 8, middles: 4}",
     "fattree3_4p2e2a4c": "{kind: clos, hosts_per_router: 2, pods: 4, leaves: 2, middles: 2, roots: 4}",
 }
+RANDOM = ("rrg_32_4", "rrg_50_7", "rrg_128_6")
 beside = pytest.mark.skipif(not SHARED.exists(), reason="no golden networks beside this checkout")
 
 
@@ -118,37 +117,42 @@ def check_ideal(name: str, topology: Topology) -> None:
 
 
 @beside
-@pytest.mark.parametrize("name", SMALL)
-def test_golden_networks(name: str) -> None:
-    check_loads(name, network(SMALL[name]))
-    check_ideal(name, network(SMALL[name]))
+def test_all_golden_networks_are_here() -> None:
+    names = [one["name"] for one in json.loads((SHARED / "golden" / "networks.json").read_text())]
+    assert len(names) == 21
+    assert set(names) == {*NETWORKS, *RANDOM}
 
 
 @beside
-@pytest.mark.study
-@pytest.mark.parametrize("name", LARGE)
-def test_large_golden_networks(name: str) -> None:
-    check_loads(name, network(LARGE[name]))
-    if any(one["name"] == name for one in json.loads((SHARED / "golden" / "optimal.json").read_text())):
-        check_ideal(name, network(LARGE[name]))
+@pytest.mark.parametrize("name", NETWORKS)
+def test_golden_loads(name: str) -> None:
+    check_loads(name, network(NETWORKS[name]))
 
 
 @beside
-@pytest.mark.parametrize("name", ["rrg_32_4", pytest.param("rrg_128_6", marks=pytest.mark.study)])
-def test_random_golden_networks(name: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", RANDOM)
+def test_golden_loads_of_random_graphs(name: str, tmp_path: Path) -> None:
     check_loads(name, from_edges(name, tmp_path))
-    if name == "rrg_32_4":
-        check_ideal(name, from_edges(name, tmp_path))
 
 
 @beside
-@pytest.mark.study
-@pytest.mark.parametrize(("name", "network_name", "factor"), [("pf5", "polarfly_q5", 0.66784),
-                                                              ("sf5", "slimfly_q5", 0.609062)])  # fmt: skip
+@pytest.mark.parametrize("name", [
+    "polarfly_q3", "slimfly_q4", "hyperx_4x4", "dfplus_l2s2h2", "leafspine_6x2", "fattree3_4p4e2a4c", "rrg_32_4",
+    "polarfly_q5", pytest.param("slimfly_q5", marks=pytest.mark.study), "hyperx_16", "leafspine_8x4",
+    "fattree3_4p2e2a4c",
+])  # fmt: skip
+def test_golden_ideal_routing(name: str, tmp_path: Path) -> None:
+    check_ideal(name, from_edges(name, tmp_path) if name in RANDOM else network(NETWORKS[name]))
+
+
+@beside
+@pytest.mark.parametrize(("name", "network_name", "factor"), [
+    ("pf5", "polarfly_q5", 0.66784), pytest.param("sf5", "slimfly_q5", 0.609062, marks=pytest.mark.study),
+])  # fmt: skip
 def test_the_adversarial_permutations(name: str, network_name: str, factor: float) -> None:
     perms = json.loads((SHARED / "diameter2" / "perms.json").read_text())
     key = next(one for one in perms if one.startswith(name) and "adv" in one)
-    topology = network(LARGE[network_name])
+    topology = network(NETWORKS[network_name])
     assert ideal_factor(topology, rates_of(topology, perms[key])) == pytest.approx(factor, abs=1e-5)
 
 

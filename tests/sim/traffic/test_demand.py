@@ -14,13 +14,14 @@ DRAGONFLY = "topology: {kind: dragonfly, p: 2, a: 2, h: 1}\nrouting: {algorithm:
 OPTIONS = {
     "hotspot": "share: 0.5, targets: [1, 6]", "local": "share: 0.75", "stencil": "grid: [4, 4]",
     "many_to_many": "line: 4", "random_neighbours": "low: 2, high: 5",
-    "destinations": f"destinations: {[0, *range(15, 0, -1)]}",
+    "destinations": f"destinations: {[0, *range(15, 0, -1)]}", "uniform_random_bisection": "dimension: 1",
 }  # fmt: skip
+DRAWN = ("uniform", "hotspot", "stencil", "transpose", "uniform_random_bisection")
 CUBE = "topology: {kind: mesh, radices: [2, 2, 2]}"
 
 
 def config(pattern: str) -> Config:
-    place = {"adversarial": DRAGONFLY, "transpose3d": CUBE}.get(pattern, GRID)
+    place = {"adversarial": DRAGONFLY, "transpose3d": CUBE, "dimension_complement_reverse": CUBE}.get(pattern, GRID)
     options = f", {OPTIONS[pattern]}" if pattern in OPTIONS else ""
     return parse_config(
         f"name: x\nseed: 5\n{place}\ntraffic: {{pattern: {pattern}{options}}}\n"
@@ -28,7 +29,7 @@ def config(pattern: str) -> Config:
     )
 
 
-@pytest.mark.parametrize("pattern", [pytest.param(one, marks=() if one in ("uniform", "hotspot", "stencil", "transpose")
+@pytest.mark.parametrize("pattern", [pytest.param(one, marks=() if one in DRAWN
                                                   else pytest.mark.study) for one in PATTERNS])  # fmt: skip
 def test_rates_are_those_of_a_run(pattern: str) -> None:
     wanted = config(pattern)
@@ -52,3 +53,15 @@ def test_the_sender_itself() -> None:
     assert others.rate[0, 0] == pytest.approx(2 / 15)  # each of two hosts to the other one
     assert others.rate[0, 1] == pytest.approx(4 / 15)
     assert others.received == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize("pattern", ["uniform", "hotspot", "local", "stencil", "uniform_random_bisection", "tornado"])
+def test_rates_to_hosts_add_up_to_those_between_routers(pattern: str) -> None:
+    wanted = config(pattern)
+    topology, options = build(wanted.topology, wanted.address), wanted.traffic.model_dump() | {"include_self": False}
+    coarse, fine = (mean_demand(topology, pattern, options, np.random.default_rng(0), to_hosts=to_hosts)
+                    for to_hosts in (False, True))  # fmt: skip
+    assert fine.rate.shape == (topology.routers, topology.hosts)
+    assert fine.rate.reshape(topology.routers, topology.routers, -1).sum(axis=2) == pytest.approx(coarse.rate)
+    assert fine.rate.sum(axis=0) == pytest.approx(coarse.received)
+    assert fine.received == pytest.approx(coarse.received)
