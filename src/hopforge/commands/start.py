@@ -126,7 +126,7 @@ def check(
         show_rows(summarize_keys(checked))
         return
     from hopforge.commands.configuration import say_unused
-    from hopforge.sim.start.checks import check_commands, check_for, useless_sections, verdict_rows
+    from hopforge.sim.start.checks import check_commands, check_for, useless_lines, useless_sections, verdict_rows
 
     if command is not None:
         used, routing = check_for(command, checked)
@@ -143,7 +143,7 @@ def check(
     show_rows([*rows, *verdict_rows(checked, verdicts)])
     useless = useless_sections(checked, verdicts)
     if useless:
-        complain("\n".join(f"no command can use section {section}: {reason}" for section, reason in useless.items()))
+        complain("\n".join(useless_lines(useless)))
         raise typer.Exit(2)
 
 
@@ -159,7 +159,7 @@ def init(
         Path | None, typer.Option("--output", "-o", metavar="FILE", help="The new file (default: KIND.yml).")
     ] = None,
     file: Annotated[
-        Path | None, typer.Option("--file", metavar="FILE", help="For a graph: its file (default: an example is written).")
+        Path | None, typer.Option("--file", metavar="FILE", help="Of a graph (default: an example is written).")
     ] = None,
 ) -> None:
     """Write a commented YAML file for a kind of network, to begin with; nothing is ever overwritten.
