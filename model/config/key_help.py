@@ -39,6 +39,10 @@ class KeyHelp:
     keys: tuple["KeyHelp", ...] = ()
 
 
+#: path of a section in a file, and its schema
+_Place = tuple[str, dict[str, Any]]
+
+
 def key_help(path: str) -> list[KeyHelp]:
     """Return what there is at `path`: several where sections of different `kind` differ.
 
@@ -46,6 +50,7 @@ def key_help(path: str) -> list[KeyHelp]:
     ----------
     path : str
         Keys with dots, as messages name them: ``router.vcs``, ``lookup.cache``; numbers in brackets do not count.
+        The name of a kind stands for the section of that kind: ``topology.director``, or ``director`` alone.
 
     Raises
     ------
@@ -54,23 +59,41 @@ def key_help(path: str) -> list[KeyHelp]:
     """
     schema = _schema()
     definitions = schema["$defs"]
-    sections: list[dict[str, Any]] = [schema]
+    sections: list[_Place] = [("", schema)]
     words = path.replace("]", "").replace("[", ".").split(".")
     words = [word for word in words if not word.isdecimal()]
     if not words:
         raise UserError(f"KEY: {path} is the number of an item, not a key; such as topology.radices[0]")
-    for place, word in enumerate(words):
-        found = [section for section in sections if word in section.get("properties", {})]
-        if not found:
-            known = dict.fromkeys(key for section in sections for key in section.get("properties", {}))
-            here = ".".join(words[:place])
-            if not known:
-                raise UserError(f"KEY: {here} is no section; it has no key {word!r}")
-            raise UserError(f"KEY: no key {word!r}{f' in {here}' if here else ''}; {suggestion(word, known)}")
-        if place == len(words) - 1:
-            return _merged([_key(".".join(words), word, section, definitions) for section in found])
-        sections = [each for section in found for each in _below(section["properties"][word], definitions)]
+    for number, word in enumerate(words):
+        found = [(at, section) for at, section in sections if word in section.get("properties", {})]
+        candidates = sections if found or number else _every_section(schema)
+        of_kind = [(at, section) for at, section in candidates if word in _kinds(section)]
+        if not found and not of_kind:
+            raise UserError(_unknown(word, words[:number], candidates))
+        if number == len(words) - 1:
+            keys = _merged([_key(_join(at, word), word, section, definitions) for at, section in found])
+            return [*keys, *(_of_kind(at, word, section, definitions) for at, section in of_kind)]
+        sections = [
+            (_join(at, word), each)
+            for at, section in found
+            for each in _below(section["properties"][word], definitions)
+        ]
+        sections += of_kind
     raise AssertionError("a path has a last word")
+
+
+def _unknown(word: str, before: list[str], sections: list[_Place]) -> str:
+    """Say that there is no such key in the sections; a kind of theirs may be meant."""
+    here = ".".join(before)
+    keys = dict.fromkeys(
+        key for at, section in sections if here or not at for key in section.get("properties", {})
+    )  # fmt: skip
+    if not keys:
+        return f"KEY: {here} is no section; it has no key {word!r}"
+    kinds = [kind for _, section in sections for kind in _kinds(section)]
+    close = suggestion(word, [*keys, *kinds])
+    known = suggestion(word, keys) if close.startswith("known") else close
+    return f"KEY: no key {word!r}{f' in {here}' if here else ''}; {known}"
 
 
 def all_keys() -> KeyHelp:
@@ -94,6 +117,32 @@ def _kinds(section: dict[str, Any]) -> tuple[str, ...]:
     return tuple([kind["const"]] if "const" in kind else kind.get("enum", []) if "default" not in kind else [])
 
 
+def _every_section(schema: dict[str, Any]) -> list[_Place]:
+    """Return the file and all sections of it, each where it is nearest to the root."""
+    found: dict[int, _Place] = {id(schema): ("", schema)}
+    level: list[_Place] = [("", schema)]
+    while level:
+        below = [
+            (_join(at, word), inner)
+            for at, section in level
+            for word, node in section["properties"].items()
+            for inner in _below(node, schema["$defs"])
+        ]
+        level = list({id(inner): (at, inner) for at, inner in reversed(below) if id(inner) not in found}.values())[::-1]
+        found |= {id(inner): (at, inner) for at, inner in level}
+    return list(found.values())
+
+
+def _join(path: str, word: str) -> str:
+    return f"{path}.{word}" if path else word
+
+
+def _of_kind(path: str, kind: str, section: dict[str, Any], definitions: dict[str, Any]) -> KeyHelp:
+    """Return help for the section at `path` when it has that kind."""
+    meaning = " ".join(section["description"].split())
+    return KeyHelp(path, "section", "see below", meaning, (kind,), tuple(_keys(path, section, definitions)))
+
+
 def _key(path: str, word: str, section: dict[str, Any], definitions: dict[str, Any]) -> KeyHelp:
     node = section["properties"][word]
     inner = _below(node, definitions)
@@ -111,7 +160,7 @@ def _key(path: str, word: str, section: dict[str, Any], definitions: dict[str, A
 
 def _keys(path: str, section: dict[str, Any], definitions: dict[str, Any]) -> Iterator[KeyHelp]:
     for word in section["properties"]:
-        found = _key(f"{path}.{word}" if path else word, word, section, definitions)
+        found = _key(_join(path, word), word, section, definitions)
         yield KeyHelp(found.path, found.value, found.default, found.meaning)
 
 

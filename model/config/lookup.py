@@ -190,8 +190,8 @@ class LookupConfig(Section):
         Annotated[bool, Tag("<switch>")] | Annotated[KeyExpressionConfig, Tag("<expression>")],
         Discriminator(_reduction_tag),
     ] = True
-    """Keys from node reduction (a key per output); off: the whole destination address is the key. Or an expression of
-    your own (docs/definitions/key-expressions.md)."""
+    """Keys from node reduction (a key per output); `false`: the whole destination address is the key. Or an
+    expression of your own (docs/definitions/key-expressions.md)."""
     functions: tuple[KeyMode, ...] = ("arbitrary", "mesh", "torus", "fat_tree", "dragonfly")
     """Key functions in the hardware; `arbitrary` is always among them, it is the mode after reset."""
     chunk_bits: tuple[ChunkBits, ...] = (2, 3, 4, 6, 8)

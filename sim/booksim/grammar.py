@@ -62,6 +62,9 @@ class _Token(NamedTuple):
     line: int
 
 
+_AS_VALUE = "injection_rate=.2"
+
+
 def read_settings(words: Sequence[str]) -> list[Setting]:
     """Read what follows ``hopforge import booksim``: files, and parameters ``key=value`` that replace theirs.
 
@@ -73,7 +76,12 @@ def read_settings(words: Sequence[str]) -> list[Setting]:
     settings: list[Setting] = []
     if all("=" in word for word in words):
         raise BooksimError("import booksim: name a configuration file before parameters key=value")
+    files = [word for word in words if "=" not in word]
     for word in words:
+        if len(files) > 1 and word in files and not Path(word).exists():
+            raise BooksimError(
+                f"import booksim: {word} is no file; write a parameter as KEY=VALUE, such as {_AS_VALUE}"
+            )
         if "=" in word:
             settings += _parse(f"{word};", f"parameter {word}", lines=False)
         else:

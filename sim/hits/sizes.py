@@ -16,7 +16,7 @@ from hopforge.model.lookup.stack_distances import group_by_set, stack_distances
 from hopforge.model.numbers.crc import crc_addresses, crc_spec
 from hopforge.sim.hits.replay import Replay
 
-__all__ = ["SizesError", "check_sizes", "size_lines", "sizes_of"]
+__all__ = ["SizesError", "check_sizes", "size_lines", "size_words", "sizes_of"]
 
 MOST_SETS = 1 << 25  # of all caches together
 
@@ -99,16 +99,31 @@ def _others(
 
 
 def size_lines(table: pd.DataFrame, ways: int) -> list[list[str]]:
-    """Return headings and a line for every number of sets: misses with the configured ways, and with one set."""
+    """Return headings and lines of misses by size: of one set for LRU, and with the configured ways.
+
+    Sizes are 1, 2, 4 … lines, and with more than `ways` the configured ways times 1, 2, 4 … sets.
+    """
     lru = table[table["policy"] == "lru"]
     whole = lru[lru["sets"] == 1].set_index("ways")["misses"]
     others = [name for name in table["policy"].unique() if name != "lru"]
-    lines = [["entries", "lru, one set", f"lru, {ways} ways", *others]]
+    lines = [["entries", "sets", "lru, one set", *(f"{name}, {ways} ways" for name in ("lru", *others))]]
+    for entries in (1 << bits for bits in range((ways - 1).bit_length())):
+        small = whole[min(entries, whole.index.max())]
+        lines.append([f"{entries:,}", "1", f"{small:,}", *("" for _ in ("lru", *others))])
     for sets in sorted(set(lru["sets"].tolist())):
         entries = sets * ways
         here = lru[lru["sets"] == sets].set_index("ways")["misses"]
-        line = [f"{entries:,}", f"{whole[min(entries, whole.index.max())]:,}", f"{here[min(ways, here.index.max())]:,}"]
+        small, same = whole[min(entries, whole.index.max())], here[min(ways, here.index.max())]
+        line = [f"{entries:,}", f"{sets:,}", f"{small:,}", f"{same:,}"]
         for name in others:
             line.append(f"{table[(table['policy'] == name) & (table['sets'] == sets)]['misses'].iloc[0]:,}")
         lines.append(line)
     return lines
+
+
+def size_words(ways: int) -> str:
+    """Return what `size_lines` shows, in a line."""
+    return (
+        f"misses of all caches together, each of so many entries: one set (fully associative), or sets of {ways} ways; "
+        "sizes.csv has lru for all ways, too"
+    )

@@ -14,7 +14,7 @@ from hopforge.model.shared import sharing
 from hopforge.model.topology.configured import network_topology
 from hopforge.sim.start.preparation import COMMANDS, for_command, prepare
 
-__all__ = ["Verdict", "check_commands", "check_for", "useless_sections", "verdict_rows"]
+__all__ = ["Verdict", "check_commands", "check_for", "useless_lines", "useless_sections", "verdict_rows"]
 
 
 @dataclass(frozen=True)
@@ -129,6 +129,17 @@ def useless_sections(config: Config, verdicts: Sequence[Verdict]) -> dict[str, s
         if refused:
             found[section] = f"{refused[0].command}: {refused[0].reason}"
     return found
+
+
+def useless_lines(useless: dict[str, str]) -> list[str]:
+    """Return what is said of `useless_sections`: each reason once, with all sections that it concerns."""
+    sections: dict[str, list[str]] = {}
+    for section, reason in useless.items():
+        sections.setdefault(reason, []).append(section)
+    return [
+        f"no command can use section{'s' if len(names) > 1 else ''} {', '.join(names)}: {reason}"
+        for reason, names in sections.items()
+    ]
 
 
 def verdict_rows(config: Config, verdicts: Sequence[Verdict]) -> list[tuple[str, str]]:

@@ -12,8 +12,24 @@ from hopforge.model.errors import UserError
 from hopforge.model.output.destination import one_file
 
 _FOLDER = ("configs", "init")
-#: kinds whose network is read from a file of the user's, and what stands in the shipped one
+#: kinds whose network is read from a file, and the shipped one
 _FROM_FILE = {"edge_list": "network.txt"}
+
+#: other names of the field, and the kind whose file is written for each
+SYNONYMS = {
+    "anynet": "edge_list", "aries": "cascade", "clique": "fully_connected", "complete": "fully_connected",
+    "exanest": "tiers", "flattened_butterfly": "hyperx", "folded_clos": "clos", "full_mesh": "fully_connected",
+    "graph": "edge_list", "grid": "mesh", "hamming": "hyperx", "jellyfish": "random_regular", "leaf_spine": "clos",
+    "megafly": "dragonfly_plus", "random": "random_regular", "spine_leaf": "clos",
+}  # fmt: skip
+
+_ONE_WAY = (
+    "has links of one direction, which no kind has: take fat_tree (folded), hyperx (flattened), or topology = fly"
+)
+#: names of networks that no kind builds, and what to take instead
+_ELSEWHERE = dict.fromkeys(
+    ("butterfly", "banyan", "omega", "fly"), f"{_ONE_WAY} with hopforge import booksim"
+)  # fmt: skip
 
 
 def kinds() -> list[str]:
@@ -22,42 +38,75 @@ def kinds() -> list[str]:
     return sorted(entry.name.removesuffix(".yml") for entry in folder.iterdir() if entry.name.endswith(".yml"))
 
 
-def new_file(kind: str, target: Path, network: Path | None = None) -> None:
+def names() -> list[str]:
+    """Return all that `new_file` takes: kinds, and other names for them."""
+    return sorted([*kinds(), *SYNONYMS])
+
+
+def new_file(kind: str, target: Path, network: Path | None = None) -> list[Path]:
     """Write the file for a kind of network; what stands at `target` already is never overwritten.
 
     Parameters
     ----------
     kind : str
-        One of `kinds`.
+        One of `names`; a dash counts as an underscore, a capital as a small letter.
     target : Path
         Where; without its ending it is the name in the file, if it can be one.
     network : Path, optional
-        File with the network, for kinds that are read from one.
+        File with the network, for kinds that are read from one. Without it such a kind gets an example beside
+        `target`, whose ending is ``.txt``.
+
+    Returns
+    -------
+    list of Path
+        What was written.
 
     Raises
     ------
     UserError
-        An unknown kind; a file is there already; a network where none is read, or none where one is.
+        An unknown kind; a file is there already; a network where none is read.
     OSError
         It cannot be written.
     """
-    if kind not in kinds():
-        raise UserError(f"KIND: no network {kind!r}; {suggestion(kind, kinds())}")
-    if (network is None) == (kind in _FROM_FILE):
-        missing = f"missing; the network of {kind} is read from a file"
-        raise UserError(f"--file: {missing if network is None else f'{kind} reads no file'}")
+    found = _kind_of(kind)
+    if network is not None and found not in _FROM_FILE:
+        raise UserError(f"--file: {kind} reads no file")
     if network is not None and not network.is_file():
         raise UserError(f"--file: no file {network}")
-    if target.exists() or target.is_symlink():
-        raise UserError(f"{target} is there already; name another file with --output")
-    text = resources.files("hopforge").joinpath(*_FOLDER, f"{kind}.yml").read_text(encoding="utf-8")
+    example = target.with_suffix(".txt") if network is None and found in _FROM_FILE else None
+    if example == target:
+        raise UserError(f"--output: {target} is the name of the example of a network; end it in .yml")
+    for path in filter(None, (target, example)):
+        if path.exists() or path.is_symlink():
+            raise UserError(f"{path} is there already; name another file with --output")
+    text = _shipped(f"{found}.yml")
     if _is_name(target.stem):
-        text = text.replace(f"\nname: {kind}\n", f"\nname: {target.stem}\n")
+        text = text.replace(f"\nname: {found}\n", f"\nname: {target.stem}\n")
     text = text.replace("FILE", target.name)
-    if network is not None:
-        text = text.replace(f"file: {_FROM_FILE[kind]} ", f"file: {_as_seen_from(target.parent, network)} ")
+    if example is not None:
+        with one_file(example) as part:
+            part.write_text(_shipped(_FROM_FILE[found]), encoding="utf-8")
+    read = network or example
+    if read is not None:
+        text = text.replace(f"file: {_FROM_FILE[found]} ", f"file: {_as_seen_from(target.parent, read)} ")
     with one_file(target) as part:
         part.write_text(text, encoding="utf-8")
+    return [path for path in (target, example) if path is not None]
+
+
+def _kind_of(word: str) -> str:
+    """Return the kind that a word of the command line names."""
+    name = word.lower().replace("-", "_")
+    if name in _ELSEWHERE:
+        raise UserError(f"KIND: {word} {_ELSEWHERE[name]}")
+    name = SYNONYMS.get(name, name)
+    if name not in kinds():
+        raise UserError(f"KIND: no network {word!r}; {suggestion(name, names())}")
+    return name
+
+
+def _shipped(name: str) -> str:
+    return resources.files("hopforge").joinpath(*_FOLDER, name).read_text(encoding="utf-8")
 
 
 def _is_name(text: str) -> bool:

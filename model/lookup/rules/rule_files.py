@@ -21,6 +21,8 @@ MOST_RULES = 1 << 20
 
 _PRIORITY_LIMIT = 1 << 32
 _SETTING = re.compile(r"(width|hops)\s*:\s*(.*)")
+_YAML_KEY = re.compile(r"[A-Za-z_][\w-]*:")
+_TABLE_WANTED = "a table is wanted: a line has a prefix and a next hop (10.0.0.0/8 west); or rules as .csv"
 _DOTTED = re.compile(r"(\d{1,3})\.(\d{1,3})\.(\d{1,3})\.(\d{1,3})")
 _FIELD = re.compile(r"([A-Za-z_][A-Za-z0-9_.]*):([0-9]+)")
 
@@ -161,6 +163,8 @@ def _routes(lines: list[_Line], width: int | None, hops: NextHops) -> _Rules:
     rules: list[Rule] = []
     for line in lines:
         words = line.text.split("#")[0].replace(",", " ").split()
+        if words and _YAML_KEY.fullmatch(words[0]):
+            raise line.error("line", f"{words[0]} looks like a configuration; {_TABLE_WANTED}")
         if len(words) != 2:
             raise line.error("line", f"must have a prefix and a next hop, not {len(words)} words")
         if "/" not in words[0]:

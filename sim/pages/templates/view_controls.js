@@ -240,6 +240,11 @@
       else { return; }
       event.preventDefault();
     });
+    // small screens: the picture first, the controls folded below it
+    var small = window.matchMedia("(max-width: 800px)"), fold = box.querySelector(".fold");
+    function unfold() { fold.open = !small.matches; }
+    unfold();
+    small.addEventListener("change", unfold);
     window.addEventListener("resize", function () { if (size()) { repaint(false); } });
     window.addEventListener("hopforge-theme", function () { repaint(false); });
     if (size()) { state.share = V.legible(net, state.view.width, state.view.height); }

@@ -3,6 +3,7 @@ var HopforgeView = window.HopforgeView || {};
 (function () {
   "use strict";
   var LEVELS = 32;  // colours of the scale that are told apart
+  var COVERED = 0.2;  // part of the picture that links may cover before they are drawn thinner
 
   function numbers(packed) {
     var text = atob(packed.data), bytes = new Uint8Array(text.length);
@@ -50,6 +51,7 @@ var HopforgeView = window.HopforgeView || {};
       most = [Math.max(most[0], net.x[r]), Math.max(most[1], net.y[r])];
     }
     net.low = least; net.high = most;
+    net.area = Math.max(most[0] - least[0], data.spacing) * Math.max(most[1] - least[1], data.spacing);
     net.centre = [(least[0] + most[0]) / 2, (least[1] + most[1]) / 2];
     net.incoming = null;
     return net;
@@ -81,14 +83,31 @@ var HopforgeView = window.HopforgeView || {};
     return { scale: scale, x: width / 2 - net.centre[0] * scale, y: height / 2 + net.centre[1] * scale };
   };
 
+  // how long all links are together, and whether they are so short that they hardly cross
+  function lengths(net) {
+    if (!net.lengths) {
+      var length = 0;
+      for (var c = 0; c < net.from.length; c++) {
+        length += Math.hypot(net.x[net.from[c]] - net.x[net.to[c]], net.y[net.from[c]] - net.y[net.to[c]]);
+      }
+      net.lengths = { all: length, near: length < 4 * net.data.spacing * net.from.length };
+    }
+    return net.lengths;
+  }
+
   // share of the links, the busiest, that leaves room between them
   HopforgeView.legible = function (net, width, height) {
-    var view = HopforgeView.fit(net, width, height), length = 0;
-    for (var c = 0; c < net.from.length; c++) {
-      length += Math.hypot(net.x[net.from[c]] - net.x[net.to[c]], net.y[net.from[c]] - net.y[net.to[c]]);
-    }
-    var ink = length * view.scale / (width * height), near = length < 4 * net.data.spacing * net.from.length;
-    return ink <= 0.5 || near ? 100 : Math.max(0.02, 100 * 0.28 / ink);
+    var ink = lengths(net).all * HopforgeView.fit(net, width, height).scale / (width * height);
+    return ink <= 0.5 || lengths(net).near ? 100 : Math.max(0.02, 100 * 0.28 / ink);
+  };
+
+  // width of a link, thinner where links would cover more than a part of the picture, and how solid quiet links are
+  HopforgeView.strokes = function (net, scale, drawn) {
+    var width = Math.max(0.6, Math.min(3.2, net.data.spacing * scale * 0.045)), solid = Math.min(1, 30000 / Math.max(drawn, 1));
+    if (lengths(net).near || !drawn) { return { width: width, solid: Math.max(0.25, solid) }; }
+    var length = lengths(net).all * drawn / net.from.length / scale;  // beside the square of the scale
+    var thin = Math.max(0.7, Math.min(width, COVERED * net.area / length));
+    return { width: Math.min(width, thin), solid: Math.max(0.25, Math.min(solid, COVERED * net.area / (length * thin))) };
   };
 
   // lines of channel c from its router to the other one, as a path; straight where nobody would see more
@@ -143,9 +162,9 @@ var HopforgeView = window.HopforgeView || {};
 
   // the whole picture; state: view, buckets, routers (measure), frame, down, chosen, way, ink
   HopforgeView.draw = function (context, net, state) {
-    var view = state.view, spacing = net.data.spacing * view.scale, faded = state.chosen >= 0 || state.way ? 0.3 : 1;
+    var view = state.view, faded = state.chosen >= 0 || state.way ? 0.3 : 1;
     var drawn = state.buckets.reduce(function (sum, one) { return sum + one.length; }, 0);
-    var width = Math.max(0.6, Math.min(3.2, spacing * 0.045)), crowded = Math.min(1, Math.max(0.25, 30000 / Math.max(drawn, 1)));
+    var strokes = HopforgeView.strokes(net, view.scale, drawn), width = strokes.width, crowded = strokes.solid;
     context.clearRect(0, 0, view.width, view.height);
     context.lineCap = "round";
     state.buckets.forEach(function (channels, k) {

@@ -3,9 +3,9 @@
 
 def complete_kind(incomplete: str) -> list[str]:
     """Kinds of networks of `hopforge init`."""
-    from hopforge.sim.start.new_file import kinds
+    from hopforge.sim.start.new_file import names
 
-    return [kind for kind in kinds() if kind.startswith(incomplete)]
+    return [kind for kind in names() if kind.startswith(incomplete)]
 
 
 def complete_key(incomplete: str) -> list[str]:

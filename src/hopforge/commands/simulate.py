@@ -62,6 +62,7 @@ def hits(
     from hopforge.api.hits import HitsFound
     from hopforge.model.output.results import check_writable
     from hopforge.sim.hits.assisted import Help
+    from hopforge.sim.hits.sizes import size_words
 
     wanted = Help(prefetch, prefetch_cycles, refill, eject, tcam_cycles)
     checked = read(config, "hits")
@@ -73,6 +74,7 @@ def hits(
     found.write(target)
     show_rows(found.rows())
     if sizes:
+        typer.echo(size_words(checked.lookup.cache.ways))
         show_table(found.lines())
     say_unused(checked, "hits")
     say_written(target)

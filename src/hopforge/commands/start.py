@@ -126,7 +126,7 @@ def check(
         show_rows(summarize_keys(checked))
         return
     from hopforge.commands.configuration import say_unused
-    from hopforge.sim.start.checks import check_commands, check_for, useless_sections, verdict_rows
+    from hopforge.sim.start.checks import check_commands, check_for, useless_lines, useless_sections, verdict_rows
 
     if command is not None:
         used, routing = check_for(command, checked)
@@ -143,7 +143,7 @@ def check(
     show_rows([*rows, *verdict_rows(checked, verdicts)])
     useless = useless_sections(checked, verdicts)
     if useless:
-        complain("\n".join(f"no command can use section {section}: {reason}" for section, reason in useless.items()))
+        complain("\n".join(useless_lines(useless)))
         raise typer.Exit(2)
 
 
@@ -151,7 +151,7 @@ def init(
     kind: Annotated[
         str,
         typer.Argument(
-            metavar="KIND", help="Of the network: torus, fat_tree, dragonfly, …", autocompletion=complete_kind
+            metavar="KIND", help="Of the network: torus, fat_tree, dragonfly, graph, …", autocompletion=complete_kind
         ),
     ],
     *,
@@ -159,7 +159,7 @@ def init(
         Path | None, typer.Option("--output", "-o", metavar="FILE", help="The new file (default: KIND.yml).")
     ] = None,
     file: Annotated[
-        Path | None, typer.Option("--file", metavar="FILE", help="For edge_list: the file with the network.")
+        Path | None, typer.Option("--file", metavar="FILE", help="Of a graph (default: an example is written).")
     ] = None,
 ) -> None:
     """Write a commented YAML file for a kind of network, to begin with; nothing is ever overwritten.
@@ -171,8 +171,8 @@ def init(
     from hopforge.sim.start.new_file import new_file
 
     target = output if output is not None else Path(f"{kind}.yml")
-    new_file(kind, target, file)
-    typer.echo(f"wrote {target}; next: hopforge net {target}")
+    written = new_file(kind, target, file)
+    typer.echo(f"wrote {' and '.join(map(str, written))}; next: hopforge net {target}")
 
 
 def explain(

@@ -48,11 +48,39 @@ def test_sections_list_their_keys() -> None:
     assert {"topology", "router", "simulation"} <= {one.path for one in all_keys().keys}
 
 
+@pytest.mark.parametrize("path", ["director", "topology.director"])
+def test_the_name_of_a_kind_stands_for_its_section(path: str) -> None:
+    (found,) = key_help(path)
+    assert (found.path, found.kinds) == ("topology", ("director",)) and found.meaning.startswith("Switches at the top")
+    assert {"topology.racks", "topology.fabrics"} <= {one.path for one in found.keys}
+    assert {one.path for one in key_help(f"{path}.racks")} == {"topology.racks"}
+
+
+def test_every_kind_is_found_by_its_name() -> None:
+    (topology,) = key_help("topology")
+    (workload,) = key_help("workload")
+    kinds = [
+        (section.path, one.path.removeprefix("kind: ")) for section in (topology, workload) for one in section.keys
+    ]
+    assert len(kinds) >= 28
+    for section, kind in kinds:
+        assert (section, (kind,)) in {(one.path, one.kinds) for one in key_help(kind)}
+
+
+def test_a_key_and_a_kind_of_one_name_are_both_told() -> None:
+    key, kind = key_help("topology.tiers")
+    assert (key.path, key.kinds, kind.path, kind.kinds) == ("topology.tiers", (), "topology", ("tiers",))
+
+
 @pytest.mark.parametrize(
     ("path", "words"),
     [
         ("routr.vcs", "KEY: no key 'routr'; did you mean 'router'?"),
         ("router.vc", "KEY: no key 'vc' in router; did you mean 'vcs'?"),
+        ("topology.dragonfli", "KEY: no key 'dragonfli' in topology; did you mean 'dragonfly'?"),
+        ("directr", "KEY: no key 'directr'; did you mean 'director'?"),
+        ("quux", "KEY: no key 'quux'; known: name, seed, topology, "),
+        ("director.racks.x", "KEY: director.racks is no section; it has no key 'x'"),
         ("router.vcs.x", "KEY: router.vcs is no section; it has no key 'x'"),
         ("", "KEY: no key ''; known: name, seed"),
         ("..", "KEY: no key ''; known: name, seed"),

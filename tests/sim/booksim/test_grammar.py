@@ -45,6 +45,15 @@ def test_what_booksim_does_not_take_is_one_line_with_its_place(tmp_path: Path, t
     assert "\n" not in str(caught.value)
 
 
+@pytest.mark.parametrize("words", [["injection_rate"], ["seed=3", "injection_rate"], ["injection_rate", ".2"]])
+def test_a_parameter_without_its_value_is_told_how_to_write_it(tmp_path: Path, words: list[str]) -> None:
+    with pytest.raises(BooksimError) as told:
+        read(tmp_path, "k = 8;\n", *words)
+    assert str(told.value) == (
+        "import booksim: injection_rate is no file; write a parameter as KEY=VALUE, such as injection_rate=.2"
+    )
+
+
 @pytest.mark.parametrize(("words", "message"), [
     (["k=8"], "name a configuration file before parameters"),
     (["none.cfg"], "none.cfg: No such file"),

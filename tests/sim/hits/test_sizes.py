@@ -62,9 +62,25 @@ def test_the_command_shows_and_writes_them(tmp_path):
     done = CliRunner(env={"COLUMNS": "200"}).invoke(app, words, catch_exceptions=False)
     assert done.exit_code == 0, done.output
     heading = next(line for line in done.stdout.splitlines() if line.startswith("entries"))
-    assert heading.split("  ")[0] == "entries" and "lru, one set" in heading and "min_bypass" in heading
+    assert heading.split("  ")[0] == "entries" and "lru, one set" in heading and "min_bypass, 2 ways" in heading
     table = hf.hits(str(tmp_path / "c.yml"), sizes=True, progress=False).tables["sizes"]
     pd.testing.assert_frame_equal(table, pd.read_csv(tmp_path / "out" / "sizes.csv"), check_dtype=False)
+
+
+def test_every_printed_number_stands_in_the_csv():
+    report = run_hits(parse_config(BASE), sizes=True, bounds=True)
+    columns = [report.sizes[name] for name in ("policy", "sets", "ways", "misses")]
+    table = {(policy, sets, ways): misses for policy, sets, ways, misses in zip(*columns, strict=True)}
+    heading, *lines = report.size_lines()
+    assert heading == ["entries", "sets", "lru, one set", "lru, 2 ways", "min, 2 ways", "min_bypass, 2 ways"]
+    assert [line[:2] for line in lines[:3]] == [["1", "1"], ["2", "1"], ["4", "2"]]
+    last = max(ways for policy, sets, ways in table if (policy, sets) == ("lru", 1))
+    for line in lines:
+        entries, sets = (int(word.replace(",", "")) for word in line[:2])
+        assert line[2] == f"{table['lru', 1, min(entries, last)]:,}"
+        for name, word in zip(("lru", "min", "min_bypass"), line[3:], strict=True):
+            ways = min(2, max(ways for policy, of, ways in table if (policy, of) == (name, sets)))
+            assert word == ("" if entries == 1 else f"{table[name, sets, ways]:,}")
 
 
 @pytest.mark.parametrize(

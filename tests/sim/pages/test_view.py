@@ -260,6 +260,15 @@ window.addEventListener("load", function () { setTimeout(function () {
   }
   key("+"); key("0");
   document.getElementById("theme").click();
+  var fold = box.querySelector(".fold");
+  told.folded = !fold.open;
+  told.picture_first = canvas.getBoundingClientRect().top < fold.getBoundingClientRect().top;
+  told.strokes = [[1000, 20], [10, 20], [100, 80]].map(function (one) {  // one[0] links of length 10 on a square of 100
+    var zeros = new Array(one[0]).fill(0), ones = new Array(one[0]).fill(1);
+    var net = { data: { spacing: 1 }, from: zeros, to: ones, x: [0, 10], y: [0, 0], area: 100 };
+    var found = HopforgeView.strokes(net, one[1], one[0]);
+    return [Math.round(100 * found.width), Math.round(100 * found.solid)];
+  });
   told.overflow = document.documentElement.scrollWidth > window.innerWidth;
   told.errors = window.failures;
   document.body.innerHTML = "<pre id=told>" + JSON.stringify(told) + "</pre>";
@@ -295,6 +304,10 @@ def test_in_a_browser(results: Path, tmp_path: Path, name: str, width_px: int) -
     assert told.pop("drawn_ms") >= 0  # that it was drawn: the browser's time is virtual
     assert told.pop("rows") >= 5
     assert told.pop("time", "until").startswith("until")
+    # width and opacity in hundredths: too many links, few links, links that are thinned to cover a fifth of the square
+    assert told.pop("strokes") == [[70, 25], [90, 100], [160, 100]]
+    small = width_px <= 800
+    assert (told.pop("folded"), told.pop("picture_first")) == (small, small)
     assert told == {
         "ink": True, "first": "Router 0", "next": "Router 3", "none": "", "typed": "Router 5", "clicked": True,
         "overflow": False, "errors": [],
