@@ -17,19 +17,12 @@ _FROM_FILE = {"edge_list": "network.txt"}
 
 #: other names of the field, and the kind whose file is written for each
 SYNONYMS = {
-    "anynet": "edge_list", "aries": "cascade", "clique": "fully_connected", "complete": "fully_connected",
-    "exanest": "tiers", "flattened_butterfly": "hyperx", "folded_clos": "clos", "full_mesh": "fully_connected",
-    "graph": "edge_list", "grid": "mesh", "hamming": "hyperx", "jellyfish": "random_regular", "leaf_spine": "clos",
-    "megafly": "dragonfly_plus", "random": "random_regular", "spine_leaf": "clos",
+    "anynet": "edge_list", "aries": "cascade", "banyan": "butterfly", "clique": "fully_connected",
+    "complete": "fully_connected", "exanest": "tiers", "flattened_butterfly": "hyperx", "fly": "butterfly",
+    "folded_clos": "clos", "full_mesh": "fully_connected", "graph": "edge_list", "grid": "mesh", "hamming": "hyperx",
+    "jellyfish": "random_regular", "leaf_spine": "clos", "megafly": "dragonfly_plus", "omega": "butterfly",
+    "random": "random_regular", "spine_leaf": "clos",
 }  # fmt: skip
-
-_ONE_WAY = (
-    "has links of one direction, which no kind has: take fat_tree (folded), hyperx (flattened), or topology = fly"
-)
-#: names of networks that no kind builds, and what to take instead
-_ELSEWHERE = dict.fromkeys(
-    ("butterfly", "banyan", "omega", "fly"), f"{_ONE_WAY} with hopforge import booksim"
-)  # fmt: skip
 
 
 def kinds() -> list[str]:
@@ -97,8 +90,6 @@ def new_file(kind: str, target: Path, network: Path | None = None) -> list[Path]
 def _kind_of(word: str) -> str:
     """Return the kind that a word of the command line names."""
     name = word.lower().replace("-", "_")
-    if name in _ELSEWHERE:
-        raise UserError(f"KIND: {word} {_ELSEWHERE[name]}")
     name = SYNONYMS.get(name, name)
     if name not in kinds():
         raise UserError(f"KIND: no network {word!r}; {suggestion(name, names())}")

@@ -83,7 +83,6 @@ def test_what_is_there_stays(tmp_path: Path) -> None:
     ("kind", "network", "words"),
     [
         ("tree", None, "KIND: no network 'tree'; did you mean 'fat_tree'?"),
-        ("butterfly", None, "KIND: butterfly has links of one direction, which no kind has: take fat_tree (folded)"),
         ("polarfy", None, "KIND: no network 'polarfy'; did you mean 'polarfly'?"),
         ("torus", "a.txt", "--file: torus reads no file"),
         ("edge_list", "none.txt", "--file: no file "),
