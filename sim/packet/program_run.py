@@ -38,7 +38,8 @@ class PacketProgramMeasurement:
     outflanked, wrapped, refused : float
         Shares of packets with a detour; packets sent back for each that arrived.
     link_load, link_load_max : float
-        Share of the time in which a link between routers is busy: mean, and of the busiest.
+        Share of the time in which a link between routers is busy: mean, and of the busiest. The time is the makespan,
+        or until the last packet has arrived, if that is later; if packets were lost, until nothing was under way.
     """
 
     program: str
@@ -122,7 +123,9 @@ def _measurement(network: ProgramNetwork, cpu: float) -> PacketProgramMeasuremen
         float(np.quantile(latency, share, method="inverted_cdf")) if len(latency) else np.nan
         for share in (0.5, 0.95, 0.99)
     ]
-    busy = network.channel_packets() * network.settings.send_cycles / max(makespan, 1)
+    # ranks need not wait for what they send
+    end = network.cycle if counters["vanished"] else max(makespan, int(counters["finish"]))
+    busy = network.channel_packets() * network.settings.send_cycles / max(end, 1)
     return PacketProgramMeasurement(
         program=placed.trace.name,
         seed=network.seed,

@@ -206,6 +206,30 @@ def test_a_message_that_nobody_waits_for_is_lost_without_a_wrong_latency(tmp_pat
     assert table[["packets_lost", "messages_lost"]].to_numpy().tolist() == [[1, 1]]
 
 
+@pytest.mark.parametrize("parts, end, links", [
+    ("", 26, {(0, 1): 10}),
+    # link 0–1 fails with a packet on it; it gives the other 9 back, and they go around
+    (f"{{cycle: 2, links: [[0, 1]], {SOON}}}", None, {(0, 3): 9, (3, 2): 9, (2, 1): 9}),
+])  # fmt: skip
+def test_links_are_busy_for_a_share_of_the_time_though_no_rank_waits(
+    tmp_path: Path, parts: str, end: int | None, links: dict[tuple[int, int], int]
+) -> None:
+    """The ranks end in cycle 0; 10 packets of 2 cycles follow."""
+    path = write(tmp_path, [["isend 1 0 5000"], ["irecv 0 0 5000"], [], []])
+    more = f"simulation: {{failures: [{parts}]}}" if parts else ""
+    network = ProgramNetwork(config(f"kind: trace, file: {path}", (4,), more=more), 1)
+    found = run_packet_program(network)
+    assert found.makespan_ns == 0
+    channels = network.topology.channels()
+    sent = dict(zip(zip(channels.src_router, channels.dst_router, strict=True), network.channel_packets(), strict=True))
+    assert {pair: sent[pair] for pair in links} == links
+    # without failures: 100 + 100 ns from the host, 10 × 200 + 200 on the link, 100 + 100 ns to the other host
+    end = end or network.cycle
+    assert found.link_load_max == pytest.approx(2 * max(sent.values()) / end)
+    assert found.link_load == pytest.approx(2 * sum(sent.values()) / len(sent) / end)
+    assert 0 < found.link_load_max <= 1
+
+
 def test_a_switch_with_a_rank_cannot_fail(tmp_path: Path) -> None:
     path = write(tmp_path, [["compute 9"]] * 3)
     parts = f"{{cycle: 2, switches: [2], {SOON}}}"
