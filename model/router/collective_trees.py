@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from hopforge.model.errors import UserError
 from hopforge.model.topology import Topology
+from hopforge.model.topology.routing_table import refuse_one_way
 
 __all__ = ["Tree", "TreeWrite", "group_tree"]
 
@@ -69,8 +70,9 @@ def group_tree(topology: Topology, hosts: Sequence[int], root: int | None = None
     Raises
     ------
     UserError
-        A member that cannot be reached from the root.
+        A member that cannot be reached from the root, or links that lead one way (`butterfly`).
     """
+    refuse_one_way(topology)
     used = np.unique(topology.host_router[np.asarray(hosts)])
     if root is None:
         farthest = _hops(topology, used).max(axis=0)

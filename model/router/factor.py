@@ -101,7 +101,7 @@ def _check(topology: Topology, plans: tuple[RoutingPlan, ...], vcs: int, algorit
             ("draws random numbers", plan.random),
             ("sends packets over a router drawn at the source", plan.uses_via),
             ("learns", plan.memory.size > 1),
-            ("chooses a link by the source (routing.links: hash, routing.spread: entropy)", plan.by_source),
+            ("chooses a link by the source (routing.links: hash, routing.spread)", plan.by_source),
         )
         if found
     ]

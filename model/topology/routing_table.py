@@ -156,7 +156,15 @@ def hop_statistics(topology: Topology, max_sources: int | None = None) -> HopSta
     max_sources : int, optional
         Of more routers with hosts, so many are drawn at random (always the same ones); by default as many as
         `MAX_PORTS_SEEN` allows.
+
+    Notes
+    -----
+    Of a butterfly it is known without a search: from each host to each, itself too, lead n − 1 links.
     """
+    if topology.kind == "butterfly":
+        links = int(topology.params["n"]) - 1
+        with_hosts = len(np.unique(topology.host_router))
+        return HopStatistics(links, float(links), float(links) if with_hosts > 1 else 0.0, with_hosts)
     if max_sources is None:
         max_sources = max(MIN_SOURCES, MAX_PORTS_SEEN // topology.peer_router.size)
     weights = np.bincount(topology.host_router, minlength=topology.routers).astype(np.float64)

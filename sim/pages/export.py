@@ -179,7 +179,7 @@ def export_file(config: Config, form: str | None, path: Path | None, base: Path)
     Raises
     ------
     TopologyError
-        Unknown format.
+        Unknown format, or one that cannot say that links lead one way (`butterfly`).
     ResultError
         The file cannot be written.
     """
@@ -191,6 +191,11 @@ def export_file(config: Config, form: str | None, path: Path | None, base: Path)
             raise TopologyError("--output", f"{path} has no ending that names a format; add --export, one of {known}")
     if form not in (*EXPORTS, PICTURE):
         raise TopologyError("--export", f"the format must be one of {', '.join((*EXPORTS, PICTURE))}, not {form!r}")
+    if config.topology.kind == "butterfly" and form != PICTURE:
+        raise TopologyError(
+            "--export",
+            f"{form} cannot have a butterfly, whose links lead from its first stage to its last; {PICTURE} can",
+        )
     endings = {name: suffix for suffix, name in SUFFIXES.items()} | _ENDINGS
     suffix = endings.get(form.removesuffix("-full"), form)
     target = base.with_name(f"{base.name}.{suffix}") if path is None else path

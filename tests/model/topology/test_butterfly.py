@@ -1,14 +1,18 @@
 """k-ary n-flies: wires by digits, one way for every pair, and what has no meaning on links that lead one way."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
 from hopforge.model.config import parse_config
 from hopforge.model.errors import UserError
+from hopforge.model.router.collective_trees import group_tree
 from hopforge.model.routing.configured import routing_plan
 from hopforge.model.topology import Topology, TopologyError
 from hopforge.model.topology.configured import configured_network
-from hopforge.model.topology.routing_table import distances, shortest_path_ports
+from hopforge.model.topology.routing_table import distances, hop_statistics, shortest_path_ports
+from hopforge.sim.pages.export import EXPORTS, describe, export_file
 from hopforge.sim.run.simulation import Simulation
 
 
@@ -70,12 +74,32 @@ def test_what_needs_links_in_both_directions_is_refused() -> None:
     for wanted in (distances, shortest_path_ports):
         with pytest.raises(TopologyError, match="links of a butterfly lead from its first stage to its last"):
             wanted(topology)
+    with pytest.raises(TopologyError, match="links of a butterfly"):
+        group_tree(topology, [0, 7])
     for algorithm in ("shortest", "minimal", "booksim_min", "tables"):
         config = parse_config(
             f"name: x\ntopology: {{kind: butterfly, k: 2, n: 3}}\nrouting: {{algorithm: {algorithm}}}\n", keys=False
         )
         with pytest.raises(UserError, match="links of a butterfly"):
             routing_plan(config, topology)
+
+
+@pytest.mark.parametrize(("k", "n"), [(3, 1), (2, 2), (2, 3)])
+def test_sizes_without_a_search(k: int, n: int) -> None:
+    """From every host to every other lead n - 1 links; a single router has no other to have a path to."""
+    assert hop_statistics(network(k, n)) == (n - 1, n - 1, n - 1, k ** (n - 1))
+    told = dict(describe(parse_config(f"name: x\ntopology: {{kind: butterfly, k: {k}, n: {n}}}\n", keys=False)))
+    assert told["links"].split(",")[0] == str((n - 1) * k**n)
+    assert told["diameter"] == f"{n - 1} links between routers with hosts"
+
+
+@pytest.mark.parametrize("form", EXPORTS)
+def test_formats_that_know_no_direction_are_refused(form: str, tmp_path: Path) -> None:
+    """Whoever reads them goes back over the links."""
+    config = parse_config("name: x\ntopology: {kind: butterfly, k: 2, n: 3}\n", keys=False)
+    with pytest.raises(TopologyError, match=f"{form} cannot have a butterfly, whose links lead from .*; png can"):
+        export_file(config, form, tmp_path / "file", tmp_path / "base")
+    assert not list(tmp_path.iterdir())
 
 
 def test_dest_tag_is_for_butterflies() -> None:
