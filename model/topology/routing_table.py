@@ -163,8 +163,8 @@ def hop_statistics(topology: Topology, max_sources: int | None = None) -> HopSta
     """
     if topology.kind == "butterfly":
         links = int(topology.params["n"]) - 1
-        with_hosts = len(np.unique(topology.host_router))
-        return HopStatistics(links, float(links), float(links) if with_hosts > 1 else 0.0, with_hosts)
+        ends = len(np.unique(topology.host_router))
+        return HopStatistics(links, float(links), float(links) if ends > 1 else 0.0, ends)
     if max_sources is None:
         max_sources = max(MIN_SOURCES, MAX_PORTS_SEEN // topology.peer_router.size)
     weights = np.bincount(topology.host_router, minlength=topology.routers).astype(np.float64)
