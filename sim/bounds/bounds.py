@@ -162,7 +162,9 @@ def write_bounds(found: BoundsReport, folder: Path) -> None:
     """
     router, port = np.nonzero(found.topology.peer_router >= 0)
     channels: dict[str, Any] = {"router": router, "port": port, "peer": found.topology.peer_router[router, port]}
-    channels |= {f"{key}_{name}": load[router, port] for (name, key), load in found.loads.items()}
+    own = {*MINIMAL, "valiant"}
+    for (name, key), load in found.loads.items():
+        channels[f"{key}_{name if name in own else 'routing'}"] = load[router, port]
     tables: dict[str, Columns] = {"bounds": found.table, "channels": channels}
     if found.worst:
         goals = {name: worst.goals for name, worst in found.worst.items()}

@@ -24,6 +24,7 @@ _NETWORKS = (
     ("{kind: hyperx, sizes: [3, 3]}", ""),
     ("{kind: polarfly, q: 3}", ""),
     ("{kind: butterfly, k: 2, n: 2}", ""),
+    ("{kind: hyperx, sizes: [2, 2], hosts_per_router: 2}", ", decision: host"),
 )
 #: keys that no `prepare` reads: whoever calls it does
 _ELSEWHERE = {"decision", "prepare_limit_s", "links", "check", "file", "algorithm"}
@@ -70,8 +71,8 @@ def _keys_read(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[str, set[str],
         machine = f"router: {{vcs: 8{room}}}\n{'traffic: {acknowledge: {}}' if learns else ''}\n"
         for network, extra in _NETWORKS:
             text = f"name: x\ntopology: {network}\nrouting: {{algorithm: {name}{extra}}}\n{machine}"
-            config = parse_config(text)
             try:
+                config = parse_config(text)
                 routing_plan(config, network_topology(config))
             except ValueError:
                 continue

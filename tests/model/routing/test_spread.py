@@ -137,8 +137,9 @@ def test_commands_that_cannot_spread_say_so(command: str, routing: str, more: st
         prepare(command, config_of(TORUS, routing, more=more))
 
 
-def test_hardware_takes_no_spread() -> None:
-    for spread in ("packet", "flow", "entropy"):
+def test_hardware_spreads_by_flow_only() -> None:
+    prepare("gen router", config_of(TORUS, "algorithm: minimal, spread: flow", vcs=6))
+    for spread in ("packet", "entropy"):
         more = "traffic: {entropy: {}}" if spread == "entropy" else ""
         with pytest.raises(UserError, match=r"cannot be a table of a router: it (draws|chooses)"):
             prepare("gen router", config_of(TORUS, f"algorithm: minimal, spread: {spread}", vcs=6, more=more))
