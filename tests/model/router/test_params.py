@@ -19,7 +19,7 @@ RULE = ((((1, 2, 3),) * 2,) * 3,)
         ({"buffer_flits": 1025}, "buffer_flits must be in 1 to 1024, not 1025"),
         ({"rc_cycles": -1}, "rc_cycles must be in 0 to 255, not -1"),
         ({"switching": "saf"}, "switching must be one of wormhole, vct, not 'saf'"),
-        ({"va": "lottery"}, "va must be one of input_first, output_first, wavefront, max_size, free_queue, not 'lottery'"),
+        ({"va": "x"}, "va must be one of input_first, output_first, wavefront, max_size, free_queue, not 'x'"),
         ({"vc_release": "never"}, "vc_release must be one of tail, credits, not 'never'"),
         ({"neighbour_flits": (4, 4)}, "neighbour_flits must have ports=3 numbers, not 2"),
         ({"neighbour_flits": (4, 0, 4)}, "neighbour_flits[1] must be in 1 to 65535, not 0"),

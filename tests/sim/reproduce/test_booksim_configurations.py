@@ -56,7 +56,8 @@ def test_a_range_is_compared_as_a_range(tmp_path: Path) -> None:
 
 
 def test_no_case_that_is_translated_is_one_line(tmp_path: Path) -> None:
-    options = reference(tmp_path, "m,1,uniform,0.1,1,latency,1,14,0.1,2.7,\n", m="topology = mesh; k = 4; n = 2; routing_function = dim_order; noq = 1;")
+    queues = "topology = mesh; k = 4; n = 2; routing_function = dim_order; noq = 1;"
+    options = reference(tmp_path, "m,1,uniform,0.1,1,latency,1,14,0.1,2.7,\n", m=queues)
     with pytest.raises(ReferenceError, match=r"hopforge translates no case: .*m.cfg:1: noq = 1"):
         own_reproductions(options)
 
