@@ -12,6 +12,7 @@ from hopforge.model.routing.plan import RoutingError, RoutingPlan, all_vcs
 from hopforge.model.routing.traffic_classes import class_masks, plan_for_classes
 from hopforge.model.shared import once
 from hopforge.model.topology import Topology
+from hopforge.model.topology.routing_table import refuse_one_way
 
 
 def routing_plan(config: Config, topology: Topology) -> RoutingPlan:
@@ -73,6 +74,8 @@ def _routing_plan(config: Config, topology: Topology) -> RoutingPlan:
     reply, acknowledge, vcs = config.traffic.reply, config.traffic.acknowledge, config.router.vcs
     own = reply is not None and reply.vcs == "own"
     apart = acknowledge is not None and acknowledge.vcs == "own"
+    if routing.file is not None:
+        refuse_one_way(topology)  # nobody could see whether a file's rules go back over a link
     try:
         plan = prepare_routing(routing_network(topology), vcs // 2 if own else vcs - apart, algorithm, options)
     except RoutingError as problem:

@@ -98,7 +98,9 @@ def guarded_plan(plan: RoutingPlan, topology: Topology, vcs: int, key: str) -> R
     header[_ENTRIES], header[_MEMORY] = plan.table.size, plan.memory.size
     header[_CANDIDATES], header[_PHASES], header[_PORTS] = plan.max_candidates, plan.phases, ports
     table = np.concatenate([header, allowed, plan.table])
-    return replace(plan, route=route, every=None, feedback=feedback, table=table, unguarded=plan)
+    return replace(
+        plan, route=route, every=None, feedback=feedback, table=table, unguarded=plan, of_paths=(), among=None
+    )  # fmt: skip
 
 
 def spare_guard(plan: RoutingPlan, table: NDArray[np.int32]) -> None:

@@ -46,9 +46,9 @@ def draw_places(topology: Topology) -> Drawing:
 
     Meshes, tori, HyperX: the first two dimensions as x and y, the third one on a diagonal within each cell, more as
     blocks beside each other. Rings of tori are folded (0, 2, 4, … 5, 3, 1), so that no link spans a row. Trees:
-    levels as rows, roots on top. Dragonflies, Slim Flies: groups as rings on a ring; Cascade: as grids. Other
-    graphs: the places of their file; without them a ring if all are connected, springs (networkx) up to
-    `MOST_SPRINGS` routers, above the two slowest eigenvectors of the graph.
+    levels as rows, roots on top; butterflies: stages as rows. Dragonflies, Slim Flies: groups as rings on a ring;
+    Cascade: as grids. Other graphs: the places of their file; without them a ring if all are connected, springs
+    (networkx) up to `MOST_SPRINGS` routers, above the two slowest eigenvectors of the graph.
     """
     kind, params = topology.kind, topology.params
     none = np.zeros(topology.routers, np.int32)
@@ -57,6 +57,10 @@ def draw_places(topology: Topology) -> Drawing:
         return _grid(number, params["sizes" if kind == "hyperx" else "radices"], kind)
     if kind == "fat_tree":
         return Drawing(_tree(number, params["k"] ** params["n"], params["n"] + 1), none, 0.0, "levels as rows")
+    if kind == "butterfly" and params["n"] > 2:
+        stage = params["k"] ** (params["n"] - 1)
+        words = "stages as rows, up from the first one, which is the last one, too"
+        return Drawing(_tree(number, stage, params["n"] - 1), none, 0.0, words)
     if kind == "dragonfly":
         return _rings(number // params["a"], number % params["a"], params["g"], params["a"])
     if kind == "slim_fly":

@@ -82,6 +82,11 @@ def test_what_needs_links_in_both_directions_is_refused() -> None:
         )
         with pytest.raises(UserError, match="links of a butterfly"):
             routing_plan(config, topology)
+    own = parse_config(
+        "name: x\ntopology: {kind: butterfly, k: 2, n: 3}\nrouting: {algorithm: file, file: mine.py}\n", keys=False
+    )
+    with pytest.raises(UserError, match="links of a butterfly"):
+        routing_plan(own, topology)
 
 
 @pytest.mark.parametrize(("k", "n"), [(3, 1), (2, 2), (2, 3)])

@@ -24,6 +24,7 @@ NETWORKS = [
     "{kind: dragonfly, p: 1, a: 1, h: 1}", "{kind: slim_fly, q: 5, hosts_per_router: 1}",
     "{kind: clos, hosts_per_router: 1, pods: 2, leaves: 2, middles: 2, roots: 2}",
     "{kind: dragonfly_plus, hosts_per_router: 1, leaves: 2, spines: 2, h: 1}", "{kind: polarfly, q: 3}",
+    "{kind: butterfly, k: 2, n: 4}", "{kind: butterfly, k: 4, n: 2}", "{kind: butterfly, k: 3, n: 1}",
     "{kind: cascade, hosts_per_router: 1, sizes: [3, 2], h: 1}",
     "{kind: hyperx, sizes: [4, 3], hosts_per_router: 1}", "{kind: fully_connected, routers: 7, hosts_per_router: 1}",
     "{kind: random_regular, routers: 12, degree: 3, hosts_per_router: 1}",
@@ -61,6 +62,16 @@ def test_trees_have_a_row_for_each_level_with_roots_on_top() -> None:
     assert (y == y[:, :1]).all()
     assert (np.diff(y[:, 0]) > 0).all()
     assert topology.host_router.max() < 16  # hosts at the lowest row
+
+
+def test_stages_of_a_butterfly_are_rows() -> None:
+    topology = made("{kind: butterfly, k: 2, n: 4}")
+    y = draw_places(topology).places[:, 1].reshape(3, 8)
+    assert (y == y[:, :1]).all()
+    assert (np.diff(y[:, 0]) > 0).all()
+    ends = topology.channels()
+    stage = ends.src_router // 8, ends.dst_router // 8
+    assert set(zip(*(s.tolist() for s in stage), strict=True)) == {(0, 1), (1, 0), (1, 2), (2, 1), (2, 0), (0, 2)}
 
 
 def test_groups_of_a_dragonfly_stand_apart() -> None:
