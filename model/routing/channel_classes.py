@@ -114,7 +114,7 @@ def find_classes(
             f"router.vcs must be at least {count} for routing.algorithm {name} on the {topology.name}, not {vcs}: "
             f"it needs {count} classes ({chosen}: {_WHY[chosen]}; {others})"
         )
-    share = [k * vcs // count for k in range(count + 1)]
+    share = _begins(vcs, count, chosen)
     masks = [vc_range(share[k], share[k + 1] - 1) for k in range(count)]
     of_vc = [next(k for k in range(count) if masks[k] >> v & 1) for v in range(vcs)]
     left = found.turns if chosen == "turns" else np.repeat(ways.length.T[:, :, None], 2, axis=2).astype(np.int16)
@@ -123,6 +123,13 @@ def find_classes(
         SCHEMES.index(chosen), count, masks, of_vc, up, left, found.after, words,
         _advice(vcs, need) if wanted is None and chosen == "turns" else "",
     )  # fmt: skip
+
+
+def _begins(vcs: int, count: int, scheme: str) -> list[int]:
+    """First virtual channel of each class, and behind the last one; the rest of `turns` is for the lowest classes."""
+    if scheme == "turns":  # most links are in class 0, since few of them turn
+        return [k * (vcs // count) + min(k, vcs % count) for k in range(count + 1)]
+    return [k * vcs // count for k in range(count + 1)]
 
 
 def _advice(vcs: int, need: dict[str, int]) -> str:

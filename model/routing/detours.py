@@ -12,7 +12,7 @@ from numba import int64, njit, uint64
 from hopforge.model.kernel.bits import trailing_zeros
 from hopforge.model.network.core.draws import draw_below
 from hopforge.model.network.core.records import Net, output_vc
-from hopforge.model.routing.channel_classes import find_classes
+from hopforge.model.routing.channel_classes import TURNS, find_classes
 from hopforge.model.routing.detour_rules import (
     RULES,
     cost_of,
@@ -379,6 +379,8 @@ def _plan(topology: Topology, vcs: int, options: dict[str, Any], name: str, how:
         max_candidates=ways.most_ports if spread is None else 1,
         memory=np.array([float(options.get("bias", 0.0))]),
         one_per_router=True,
+        # with all of them hosts would outnumber packets under way, which ask for class 0 with its channels only
+        inject_mask=classes.masks[0] if classes.scheme == TURNS else None,
         words=classes.words,
         advice=classes.advice,
     )
