@@ -109,6 +109,7 @@ METHODS: dict[str, dict[str, dict[str, Any]]] = {
     "dragonfly_plus": {
         **_ANY,
         "UGAL, groups": {"algorithm": "ugal", "over": "groups"},
+        "Q-adaptive": {"algorithm": "q_adaptive"},
     },
     "fat_tree": {
         "d mod k": {"algorithm": "d_mod_k"},
