@@ -44,7 +44,7 @@ class Classes:
     words : str
         For people.
     advice : str
-        Another scheme that fits, too, and mostly carries more; nothing if there is none, or one was asked for.
+        Another scheme that fits, too, with a class for each link; nothing if there is none, or one was asked for.
     """
 
     scheme: int

@@ -382,7 +382,8 @@ def _plan(topology: Topology, vcs: int, options: dict[str, Any], name: str, how:
         # with all of them hosts would outnumber packets under way, which ask for class 0 with its channels only
         inject_mask=classes.masks[0] if classes.scheme == TURNS else None,
         words=classes.words,
-        advice=classes.advice,
+        # measured in docs/definitions/any-routing.md: what compares queues carries about as much either way
+        advice=classes.advice if how in (_MINIMAL, _VALIANT, _VALIANT_COMPACT) else "",
     )
     if not detours and spread is not None:  # whatever is drawn, it is one of all shortest ways
         among = replace(plan, route=relation(_minimal_in_order), max_candidates=ways.most_ports)

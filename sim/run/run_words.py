@@ -11,7 +11,7 @@ __all__ = ["class_rows", "run_rows"]
 
 
 #: algorithms whose classes of virtual channels have several schemes (`model.routing.channel_classes`)
-_OF_CLASSES = ("minimal", "valiant", "ugal", "ugal_global", "valiant_compact", "ugal_compact")
+_OF_CLASSES = ("minimal", "valiant", "valiant_compact")
 _PROGRAM = "the program of section workload"
 
 

@@ -273,7 +273,8 @@ def test_a_survey_passes_by_a_failed_switch(missing: int, tmp_path: Path) -> Non
 @pytest.mark.parametrize(("network", "routing", "vcs", "hops"), [
     (SLIM_FLY, "algorithm: valiant", 4, 4), (SLIM_FLY, "algorithm: valiant", 3, None),
     (SLIM_FLY, "algorithm: minimal", 2, 2), (SLIM_FLY, "algorithm: valiant, classes: turns", 4, None),
-    (CLOS, "algorithm: valiant", 16, None), (HYPERX, "algorithm: ugal, ways: one", 8, None),
+    (CLOS, "algorithm: valiant", 16, None), (HYPERX, "algorithm: valiant, ways: one", 8, None),
+    (SLIM_FLY, "algorithm: ugal", 4, None),
 ])  # fmt: skip
 def test_another_scheme_that_fits_is_named(network: str, routing: str, vcs: int, hops: int | None) -> None:
     """Two links a way: 2 classes for minimal and 4 with a detour, if a link has one each."""
