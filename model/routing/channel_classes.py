@@ -68,6 +68,7 @@ def find_classes(
     root: int,
     name: str,
     groups: bool = False,
+    lowest: bool = True,
 ) -> Classes:
     """Choose the scheme with the fewest classes, or the wanted one.
 
@@ -87,6 +88,8 @@ def find_classes(
         Of the algorithm, for messages.
     groups : bool
         Whether a detour may end at routers without hosts.
+    lowest : bool
+        Whether `turns` gives what is left of the virtual channels to the lowest classes, not to the last ones.
 
     Raises
     ------
@@ -114,7 +117,7 @@ def find_classes(
             f"router.vcs must be at least {count} for routing.algorithm {name} on the {topology.name}, not {vcs}: "
             f"it needs {count} classes ({chosen}: {_WHY[chosen]}; {others})"
         )
-    share = _begins(vcs, count, chosen)
+    share = _begins(vcs, count, lowest=lowest and chosen == "turns")
     masks = [vc_range(share[k], share[k + 1] - 1) for k in range(count)]
     of_vc = [next(k for k in range(count) if masks[k] >> v & 1) for v in range(vcs)]
     left = found.turns if chosen == "turns" else np.repeat(ways.length.T[:, :, None], 2, axis=2).astype(np.int16)
@@ -125,9 +128,9 @@ def find_classes(
     )  # fmt: skip
 
 
-def _begins(vcs: int, count: int, scheme: str) -> list[int]:
-    """First virtual channel of each class, and behind the last one; the rest of `turns` is for the lowest classes."""
-    if scheme == "turns":  # most links are in class 0, since few of them turn
+def _begins(vcs: int, count: int, *, lowest: bool) -> list[int]:
+    """First virtual channel of each class, and behind the last one; what is left goes to the lowest or the last ones."""
+    if lowest:
         return [k * (vcs // count) + min(k, vcs % count) for k in range(count + 1)]
     return [k * vcs // count for k in range(count + 1)]
 

@@ -349,6 +349,11 @@ _RELATIONS = {
 }  # fmt: skip
 
 
+def _at_inputs(options: dict[str, Any]) -> bool:
+    """Whether packets wait at inputs for a virtual channel: most for one of class 0, on which they enter and go on."""
+    return "router" not in options or options["router"].model == "input_queued"
+
+
 def _plan(topology: Topology, vcs: int, options: dict[str, Any], name: str, how: int) -> RoutingPlan:
     """Make one of these algorithms ready: ways, classes, table."""
     detours = how != _MINIMAL
@@ -365,7 +370,7 @@ def _plan(topology: Topology, vcs: int, options: dict[str, Any], name: str, how:
         raise RoutingError(f"routing.over: neighbours needs hosts at every router; router {int(bare[0])} has none")
     classes = find_classes(
         topology, ways, vcs, detours=detours, groups=groups is not None, wanted=options.get("classes"),
-        root=int(options.get("root", 0)), name=name,
+        root=int(options.get("root", 0)), name=name, lowest=_at_inputs(options),
     )  # fmt: skip
     table = ways_table(
         topology, vcs, ways, classes, draws=int(options.get("candidates", 4)),
@@ -380,7 +385,7 @@ def _plan(topology: Topology, vcs: int, options: dict[str, Any], name: str, how:
         memory=np.array([float(options.get("bias", 0.0))]),
         one_per_router=True,
         # with all of them hosts would outnumber packets under way, which ask for class 0 with its channels only
-        inject_mask=classes.masks[0] if classes.scheme == TURNS else None,
+        inject_mask=classes.masks[0] if classes.scheme == TURNS and _at_inputs(options) else None,
         words=classes.words,
         # measured in docs/definitions/any-routing.md: what compares queues carries about as much either way
         advice=classes.advice if how in (_MINIMAL, _VALIANT, _VALIANT_COMPACT) else "",
