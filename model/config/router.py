@@ -268,7 +268,8 @@ class RoutingConfig(Section):
     valiant_compact, ugal_compact (polarfly); minimal, valiant, ugal, ugal_global, shortest, up_down,
     shortest_escape, tables (any network); booksim_dor, booksim_xy_yx, booksim_adaptive_xy_yx, booksim_romm,
     booksim_valiant, booksim_ugal, booksim_ugal_xy_yx, booksim_ugal_pni, booksim_nca, booksim_min, booksim_val,
-    booksim_ugal_four, both also with _by_hop (docs/definitions/booksim-routing.md); or `file`."""
+    booksim_ugal_four, booksim_ugal_pf, the last three also with _by_hop (docs/definitions/booksim-routing.md);
+    or `file`."""
     file: ConfigPath | None = None
     """For `algorithm: file`: Python file with a function `prepare`; relative to this configuration file."""
     prepare_limit_s: Annotated[float, Field(gt=0)] = 600.0
@@ -370,6 +371,7 @@ class RoutingConfig(Section):
 DECIDE_AT_SOURCE = (
     "ugal", "ugal_global", "ugal_compact", "ugal_group", "ugal_node", "booksim_adaptive_xy_yx", "booksim_ugal",
     "booksim_ugal_xy_yx", "booksim_ugal_pni", "booksim_ugal_four", "booksim_ugal_four_by_hop",
+    "booksim_ugal_pf", "booksim_ugal_pf_by_hop",
 )  # fmt: skip
 #: algorithms that can decide a router ahead, by its queues
 DECIDE_AHEAD = ("anca",)

@@ -129,7 +129,7 @@ def find_classes(
 
 
 def _begins(vcs: int, count: int, *, lowest: bool) -> list[int]:
-    """First virtual channel of each class, and behind the last one; what is left goes to the lowest or the last ones."""
+    """First virtual channel of each class, and behind the last one; what is left goes to the lowest or last ones."""
     if lowest:
         return [k * (vcs // count) + min(k, vcs % count) for k in range(count + 1)]
     return [k * vcs // count for k in range(count + 1)]

@@ -266,9 +266,8 @@ def _tree(kind: str, build: Callable[[], Graph]) -> Callable[[Settings, Suppleme
 
 def _anynet_routing(settings: Settings, beside: Supplement) -> dict[str, Any]:
     minimal = "shortest" if beside.vc_by_hop else "booksim_min"
-    known = {"min": minimal, "val": "booksim_val", "ugallnew": "booksim_ugal_four"}
-    lacks = {"ugall4_pf": "hopforge has no rule of the authors of PolarFly by two thirds of a buffer"}
-    routing = _routing(settings, "anynet", {name: {"algorithm": one} for name, one in known.items()}, lacks)
+    known = {"min": minimal, "val": "booksim_val", "ugallnew": "booksim_ugal_four", "ugall4_pf": "booksim_ugal_pf"}
+    routing = _routing(settings, "anynet", {name: {"algorithm": one} for name, one in known.items()}, {})
     if not beside.vc_by_hop:
         return routing | {"check": False}
     detour = routing["algorithm"] != "shortest"

@@ -6,9 +6,12 @@ Every decision is checked against the credits that stand in the state at that mo
 from collections.abc import Iterator
 from typing import Any
 
+import numpy as np
 import pytest
 
 from hopforge.model.config import ConfigError, parse_config
+from hopforge.model.network.core.candidates import MASK_AT, PORT_VALUES
+from hopforge.model.network.core.records import VA
 from hopforge.model.routing import RoutingError
 from hopforge.sim.run.simulation import Simulation
 
@@ -18,8 +21,8 @@ RUN = "simulation: {warmup_cycles: 100, min_cycles: 1000, max_cycles: 1000}"
 TO_VIA, FINAL = 1, 2
 
 
-def run_of(algorithm: str, decision: str, vcs: int = 4, more: str = "") -> Simulation:
-    text = f"name: x\n{GRID}\nrouting: {{algorithm: {algorithm}, decision: {decision}}}\n"
+def run_of(algorithm: str, decision: str, vcs: int = 4, more: str = "", network: str = GRID) -> Simulation:
+    text = f"name: x\n{network}\nrouting: {{algorithm: {algorithm}, decision: {decision}}}\n"
     return Simulation(parse_config(f"{text}router: {{vcs: {vcs}, buffer_flits: 4{more}}}\n{RUN}\n"), 0.8, 5)
 
 
@@ -85,6 +88,56 @@ def test_a_detour_is_shorter_by_the_queues_of_that_moment(more: str) -> None:
         else:
             direct += 1
     assert min(detours, direct) > 50
+
+
+def test_the_polarfly_rule_by_two_thirds_of_a_buffer() -> None:
+    """From ``ugall4_pf`` of PolarFly's BookSim: neighbours in increasing order, the first of the least used."""
+    run = run_of("booksim_ugal_pf_by_hop", "host", network="topology: {kind: polarfly, q: 3, hosts_per_router: 3}")
+    peers = [sorted({int(p) for p in row if p >= 0}) for row in run.topology.peer_router]
+    seen = {"minimal": 0, "least used is minimal": 0, "over a neighbour": 0, "behind a neighbour": 0}
+    for packet in sent(run, 800):
+        a, b = (int(run.topology.host_router[packet[end]]) for end in ("src", "dst"))
+        if a == b:
+            assert packet["phase"] == 0
+            continue
+        straight = b if b in peers[a] else next(n for n in peers[a] if b in peers[n])
+        best = min(peers[a], key=lambda n: used(run, a, n))
+        if 3 * used(run, a, straight) < 2 * 4:
+            case = "minimal"
+        elif best == straight:
+            case = "least used is minimal"
+        elif b in peers[a]:
+            case = "behind a neighbour"
+            assert int(packet["via"]) in set(peers[best]) - {a, b}
+        else:
+            case = "over a neighbour"
+            assert packet["via"] == best
+        assert packet["phase"] == (FINAL if "minimal" in case else TO_VIA)
+        seen[case] += 1
+    assert min(seen.values()) > 10, seen
+
+
+def test_the_polarfly_rule_begins_on_the_least_used_channel() -> None:
+    """With any VC: that of the first link, as it stood one cycle before the packet waits for it."""
+    run = run_of("booksim_ugal_pf, check: false", "router", network="topology: {kind: polarfly, q: 3}")
+    vcs, ports = int(run.state["vcs"]), run.topology.max_ports
+    most, taken = run.plan.max_candidates, []
+    for _ in range(300):
+        before, idle = run.state["output_vc"]["credits"].copy(), run.state["input_vc"]["state"] != VA
+        sent_before = run.state["output_port"]["flits"].copy()
+        run.advance(1)
+        credits, states = run.state["output_vc"]["credits"], run.state["input_vc"]["state"]
+        still = run.state["output_port"]["flits"] == sent_before
+        for place in np.flatnonzero((states == VA) & idle).tolist():
+            router, port = divmod(place // vcs, ports)
+            answer = int(run.state["candidate"].reshape(-1)[place * most])
+            out = router * ports + answer % PORT_VALUES
+            of_port = slice(out * vcs, (out + 1) * vcs)
+            unchanged = still[out] and (before[of_port] == credits[of_port]).all()
+            if run.topology.peer_router[router, port] < 0 and unchanged:
+                assert (answer >> MASK_AT & 65535) == 1 << int(np.argmax(before[of_port]))
+                taken.append(answer >> MASK_AT & 65535)
+    assert set(taken) == {1, 2, 4, 8}
 
 
 def test_by_default_nothing_is_decided_at_the_host() -> None:
