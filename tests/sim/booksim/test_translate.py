@@ -261,6 +261,20 @@ def test_latency_and_hops_are_those_of_booksim(
         assert found.hops == pytest.approx(routers, rel=0.01)
 
 
+def test_the_rule_of_polarflys_authors_is_that_of_their_booksim(tmp_path: Path) -> None:
+    """Their own run (seed 1, 13 routers of two hosts): at 0.4 a packet in ten takes a detour."""
+    points = [(1, y, z) for y in range(3) for z in range(3)] + [(0, 1, z) for z in range(3)] + [(0, 0, 1)]
+    lines = []
+    for i, a in enumerate(points):
+        linked = [j for j, b in enumerate(points) if j != i and sum(x * y for x, y in zip(a, b, strict=True)) % 3 == 0]
+        lines.append(f"router {i} node {2 * i} node {2 * i + 1} " + " ".join(f"router {j}" for j in linked) + "\n")
+    (tmp_path / "pf3.anynet").write_text("".join(lines))
+    text = f"topology = anynet; network_file = {tmp_path / 'pf3.anynet'}; routing_function = ugall4_pf; {ROUTER}"
+    found = run(tmp_path, text.replace("routing_delay = 0", "routing_delay = 1"), 0.4)
+    assert found.latency == pytest.approx(17.9945, rel=0.02)
+    assert found.hops == pytest.approx(2.68898, rel=0.005)  # 2.56 without detours
+
+
 def test_one_channel_bounds_bit_complement(tmp_path: Path) -> None:
     # each router sends all to one router: four flits over one channel
     text = f"{BUTTERFLY} routing_function = ran_min; traffic = bitcomp;"
