@@ -19,6 +19,7 @@ from hopforge.model.kernel.memory import int64s
 from hopforge.model.routing import RoutingPlan
 from hopforge.model.topology import Topology
 from hopforge.sim.failures.epochs import Epoch, make_epochs
+from hopforge.sim.failures.record import counted
 from hopforge.sim.packet import records as r
 from hopforge.sim.packet.around import SEARCH_BYTES, WAY_BYTES, Around, ways_around
 from hopforge.sim.packet.events import NEVER, QUEUE_BITS, QUEUE_MASK
@@ -73,12 +74,12 @@ class PacketFailureRecord:
         words = []
         if self.packets_lost:
             words.append(
-                f"{self.packets_lost} packets lost ({self.packets_on_links} on links, {self.packets_in_switches} in "
-                f"switches, {self.packets_unroutable} on their way to a failed switch, {self.packets_undrained} in an "
-                "escape channel of earlier ways)"
+                f"{counted(self.packets_lost, 'packet')} lost ({self.packets_on_links} on links, "
+                f"{self.packets_in_switches} in switches, {self.packets_unroutable} on their way to a failed switch, "
+                f"{self.packets_undrained} in an escape channel of earlier ways)"
             )
-        words += [f"{self.packets_unsent} packets abandoned at their hosts"] * (self.packets_unsent > 0)
-        return words + [f"{self.messages_lost} messages lost"] * (self.messages_lost > 0)
+        words += [f"{counted(self.packets_unsent, 'packet')} abandoned at the hosts"] * (self.packets_unsent > 0)
+        return words + [f"{counted(self.messages_lost, 'message')} lost"] * (self.messages_lost > 0)
 
     @property
     def stages(self) -> list[tuple[str, int]]:

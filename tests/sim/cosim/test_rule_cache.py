@@ -45,7 +45,11 @@ def test_a_package_and_a_section_that_it_does_not_use(file: Path) -> None:
     assert result.exit_code == 0, result.output
     manifest = json.loads((file.parent / "gen" / "small_rule_cache.json").read_text())
     assert manifest["parameters"]["rows"] == 4 and manifest["derived"] == {"hit_cycles": 2, "miss_cycles": 6}
-    assert "traffic" in result.output
+    assert "traffic" in result.output and "there is no section" not in result.output
+    file.write_text("name: small\ntopology: {kind: mesh, radices: [2]}\n")
+    result = CliRunner().invoke(app, ["gen", "rule-cache", str(file), "-o", str(file.parent / "gen")])
+    assert result.exit_code == 0
+    assert f"{file.name}: there is no section rule_cache: its defaults are taken" in result.output
 
 
 @pytest.mark.parametrize(

@@ -192,7 +192,7 @@ def test_a_lost_message_ends_the_run_with_its_ranks(tmp_path: Path) -> None:
     assert network.ranks["finished"][0] > 0
     (record,) = network.failures.records  # type: ignore[union-attr]
     assert (record.packets_on_links, record.messages_lost) == (1, 1)
-    assert record.losses()[-1] == "1 messages lost"
+    assert record.losses()[-1] == "1 message lost"
 
 
 def test_a_message_that_nobody_waits_for_is_lost_without_a_wrong_latency(tmp_path: Path) -> None:
@@ -205,10 +205,19 @@ def test_a_message_that_nobody_waits_for_is_lost_without_a_wrong_latency(tmp_pat
     found = run.values()
     # the second packet leaves its host 100 ns after the first
     assert (found["message_latency_ns"], found["message_latency_max_ns"], found["packets"]) == (900, 900, 1)
-    assert dict(run.rows())["0.4 µs"].startswith("link 0–1 fails; 1 packets lost (1 on links")
+    assert dict(run.rows())["0.4 µs"].startswith("link 0–1 fails; 1 packet lost (1 on links")
     run.write(tmp_path / "out")
     table = pd.read_csv(tmp_path / "out" / "failures.csv")
     assert table[["packets_lost", "messages_lost"]].to_numpy().tolist() == [[1, 1]]
+
+
+def test_a_program_whose_only_message_is_lost_has_no_latency(tmp_path: Path) -> None:
+    path = write(tmp_path, [["isend 1 0 5"], ["irecv 0 0 5"], [], []])
+    parts = f"{{cycle: 2, links: [[0, 1]], {SOON}}}"
+    checked = config(f"kind: trace, file: {path}", (4,), more=f"simulation: {{failures: [{parts}]}}")
+    found = run_packet_program(ProgramNetwork(checked, 1)).row()
+    assert found["packets"] == 0
+    assert np.isnan([found[f"{what}_ns"] for what in ("message_latency", "message_latency_max", "lifetime_max")]).all()
 
 
 @pytest.mark.parametrize("parts, end, links", [
