@@ -11,6 +11,7 @@ from pathlib import Path
 from hopforge.gen.lookup import lookup_package
 from hopforge.gen.network import network_package
 from hopforge.gen.package import Package, package_constraints
+from hopforge.gen.processor_time import run_within
 from hopforge.gen.q_table import q_table_package
 from hopforge.gen.router import router_package
 from hopforge.gen.rule_cache import rule_cache_package
@@ -105,6 +106,7 @@ def check_timing(
     recipe: str = "lut-buffered",
     folder: Path | None = None,
     timeout_s: float = 300,
+    progress: Callable[[str], None] = lambda step: None,
 ) -> TimingReport:
     """Map a package to cells and let OpenSTA read its constraints.
 
@@ -127,6 +129,8 @@ def check_timing(
         Keeps netlist, constraints and the log of OpenSTA.
     timeout_s : float
         Limit of the mapping, s of processor time.
+    progress : callable
+        Called with what is done next, and how much processor time it may take.
 
     Raises
     ------
@@ -147,15 +151,19 @@ def check_timing(
     )  # fmt: skip
     with tempfile.TemporaryDirectory() if folder is None else staged(folder) as scratch:
         place = Path(scratch)
+        progress(f"map {package.name} to cells (at most {timeout_s:g} s of processor time)")
         synthesize(block, library, recipes=[recipe], folder=place, timeout_s=timeout_s)
         (place / "cells.lib").write_text(library.text)
         (place / f"{package.name}.sdc").write_text(constraints)
         netlist = (place / f"{package.name}.v").read_text()
         (place / "check.tcl").write_text(_script(package.name, netlist))
-        done = subprocess.run(
-            [program, "-no_splash", "-exit", "check.tcl"], cwd=place, capture_output=True, text=True,
-            timeout=_STA_TIMEOUT_S, check=False,
-        )  # fmt: skip
+        progress(f"time {package.name} (at most {_STA_TIMEOUT_S} s of processor time)")
+        try:
+            done = run_within([program, "-no_splash", "-exit", "check.tcl"], place, _STA_TIMEOUT_S)
+        except subprocess.TimeoutExpired:
+            raise UserError(
+                f"{package.name}: OpenSTA took longer than {_STA_TIMEOUT_S} s of processor time"
+            ) from None
         log = done.stdout + done.stderr
         (place / f"{package.name}.log").write_text(log)
         (place / "cells.lib").unlink()

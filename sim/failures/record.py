@@ -3,6 +3,17 @@
 from dataclasses import dataclass
 
 
+def counted(number: int, noun: str) -> str:
+    """Return a number of things.
+
+    Examples
+    --------
+    >>> counted(1, "message"), counted(1200, "message")
+    ('1 message', '1200 messages')
+    """
+    return f"{number} {noun}{'s' * (number != 1)}"
+
+
 @dataclass
 class FailureRecord:
     """What one failure or repair did.
@@ -49,17 +60,17 @@ class FailureRecord:
         words = []
         if self.packets_lost:
             words.append(
-                f"{self.packets_lost} packets lost ({self.flits_on_links} flits on links, "
+                f"{counted(self.packets_lost, 'packet')} lost ({counted(self.flits_on_links, 'flit')} on links, "
                 f"{self.flits_in_switches} in switches, {self.flits_of_cut_packets} others of the same packets)"
             )
         words += [
-            f"{count} {what}"
-            for count, what in (
-                (self.packets_unsent, "packets abandoned at their hosts"),
-                (self.packets_set_aside, "packets sent again by hosts on the way"),
-                (self.packets_without_host, "packets dropped at switches without hosts"),
-                (self.acknowledges_lost, "acknowledges lost"),
-                (self.messages_lost, "messages lost"),
+            f"{counted(count, noun)} {what}"
+            for count, noun, what in (
+                (self.packets_unsent, "packet", "abandoned at the hosts"),
+                (self.packets_set_aside, "packet", "sent again by hosts on the way"),
+                (self.packets_without_host, "packet", "dropped at switches without hosts"),
+                (self.acknowledges_lost, "acknowledge", "lost"),
+                (self.messages_lost, "message", "lost"),
             )
             if count
         ]

@@ -41,7 +41,6 @@ from hopforge.sim.packet.records import (
     SINKS,
     STUCK,
     VC_STRIDE,
-    VCS,
     Net,
     link_at,
     link_of,
@@ -50,7 +49,7 @@ from hopforge.sim.packet.records import (
     port_of,
     source_at,
 )
-from hopforge.sim.packet.way_kernel import escape_port, list_routes, ways_left
+from hopforge.sim.packet.way_kernel import escape_port, goal_around, list_routes, way, ways_left
 
 
 @inlined
@@ -149,6 +148,32 @@ def _way_on(net: Net, mask: int, node: int, to_via: bool, q: int, now: int) -> i
     return link * VC_STRIDE + vc
 
 
+@inner
+def _way_around(net: Net, node: int, goal: int, t: int, q: int, now: int) -> int:
+    """As `_way_on` for a packet for `t` by way of `goal`, in a network that is not whole; its escape is for `t`.
+
+    Who is on the escape stays there.
+    """
+    need = net.inject_slots if _from_source(net, q) else 1
+    if q % VC_STRIDE != net.escape_vc:
+        _, mask = way(net, node, goal)
+        best, space, has_space = -1, 0, False
+        for port in range(2 * net.dimensions):
+            if (mask >> port) & 1:
+                link = link_of(net, node, port)
+                free = net.queue_packets - int64(int8s(net.held)[link * VC_STRIDE + ADAPTIVE])
+                has_space = has_space or free >= need
+                if free >= need and free > space and link_at(net, link).free <= now:
+                    best, space = link * VC_STRIDE + ADAPTIVE, free
+        if has_space:
+            return best
+    link = link_of(net, node, int64(int8s(net.around_next)[node * net.nodes + t]))
+    to = link * VC_STRIDE + net.escape_vc
+    if link_at(net, link).free > now or net.queue_packets - int64(int8s(net.held)[to]) < need:
+        return -1
+    return to
+
+
 @inlined
 def _send_to_sink(net: Net, node: int, q: int, p: int, now: int) -> bool:
     """Send a packet to the sink of its node, if that is possible now."""
@@ -157,8 +182,21 @@ def _send_to_sink(net: Net, node: int, q: int, p: int, now: int) -> bool:
     left = now + net.host_send_cycles
     int64s(net.sink_free)[node] = left
     append(net, SINKS, left, packet_and_queue(p, q))
-    record_delivery(net, p, left + net.host_cycles)
+    packet = packet_at(net, p)
+    # who comes by its destination has not waited for its end before it came into its queue
+    wait = net.sink_wait_cycles if packet.goal != packet.destination else 0
+    record_delivery(net, p, left + wait + net.host_cycles)
     return True
+
+
+@inlined
+def _discard(net: Net, q: int, p: int, now: int) -> None:
+    """Drop a packet whose destination has failed: it leaves its queue in the time of one for the sink."""
+    append(net, SINKS, now + net.host_send_cycles, packet_and_queue(p, q))
+    net.last_move = now
+    net.vanished += 1
+    net.unroutable += 1
+    packet_at(net, p).queue = -1
 
 
 @inlined
@@ -197,18 +235,30 @@ def send_on(net: Net, node: int, q: int, p: int, now: int) -> bool:
         goal, kind, directions = choose_goal(net, node, t, net.held)
     elif node == goal:
         goal = t
+    escapes = False
+    if net.around:
+        goal, directions = goal_around(net, node, goal, t), 0
+        if goal < 0:
+            _discard(net, q, p, now)
+            return True
     if node == goal:
         if not _send_to_sink(net, node, q, p, now):
             return False
     else:
-        to = _way_on(net, ways_left(net, node, goal, directions), node, goal != t, q, now)
+        if net.around:
+            to = _way_around(net, node, goal, t, q, now)
+            escapes = to % VC_STRIDE == net.escape_vc
+        else:
+            to = _way_on(net, ways_left(net, node, goal, directions), node, goal != t, q, now)
         if to < 0:
             return False
-        _send_to_link(net, to, q, p, goal == t and _end(net, to) == t, now)
+        _send_to_link(net, to, q, p, (escapes or goal == t) and _end(net, to) == t, now)
     net.last_move = now
     packet.goal, packet.kind, packet.directions = goal, kind, directions
     if _from_source(net, q):
         note_choice(net, p, now)
+    if escapes:
+        packet.goal = t
     return True
 
 
@@ -223,12 +273,21 @@ def serve(net: Net, node: int, now: int) -> None:
             link = int64(int32s(net.into)[link_of(net, node, port)])
             if link < 0:
                 continue
-        for vc in range(VCS - 1, -1, -1):
+        for vc in range(net.vcs - 1, -1, -1):
             q = link * VC_STRIDE + vc
             k = first_waiting(net, q)
             while k >= 0 and send_on(net, node, q, int64(int32s(net.queue_packet)[q * net.queue_packets + k]), now):
                 words(net.queue_sent)[q] |= uint64(1) << uint64(k)
                 k = first_waiting(net, q)
+
+
+@inlined
+def look_again(net: Net) -> None:
+    """Let all routers send on what they can, where something failed, works again or has new ways."""
+    if net.look:
+        net.look = net.active_nodes = 0
+        for node in range(net.nodes):
+            serve(net, node, int64(net.now))
 
 
 @inner
@@ -240,7 +299,7 @@ def feed(net: Net, now: int) -> None:
         source = source_at(net, node)
         message = int64(source.message)
         q = (link_of(net, node, net.host_port)) * VC_STRIDE
-        if message >= net.messages or int8s(net.held)[q] >= net.queue_packets:
+        if message >= net.messages or source.may_offer > now or int8s(net.held)[q] >= net.queue_packets:
             continue
         if int64s(net.birth)[node * net.messages + message] > now:
             continue
@@ -273,7 +332,8 @@ def route(net: Net, now: int) -> None:
 def run(until: int, net: Net) -> int:
     """Go on until cycle `until` or until everything is delivered; as `kernel.run`."""
     whole = net.nodes * net.messages * net.message_packets
-    while net.delivered != whole:
+    look_again(net)
+    while net.delivered + net.vanished + net.abandoned != whole:
         now = min(next_event(net), time_of(net, LATE_ARRIVALS), time_of(net, SINKS), time_of(net, HOST_CREDITS))
         net.now = min(now, until)
         if now >= until:

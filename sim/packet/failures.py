@@ -19,11 +19,12 @@ from hopforge.model.kernel.memory import int64s
 from hopforge.model.routing import RoutingPlan
 from hopforge.model.topology import Topology
 from hopforge.sim.failures.epochs import Epoch, make_epochs
+from hopforge.sim.failures.record import counted
 from hopforge.sim.packet import records as r
 from hopforge.sim.packet.around import SEARCH_BYTES, WAY_BYTES, Around, ways_around
 from hopforge.sim.packet.events import NEVER, QUEUE_BITS, QUEUE_MASK
 from hopforge.sim.packet.records import NET_RECORD, source_at
-from hopforge.sim.packet.settings import DRAIN_PACKETS, PacketError, Settings
+from hopforge.sim.packet.settings import DRAIN_PACKETS, Settings
 from hopforge.sim.packet.state import PacketState
 from hopforge.sim.packet.way_kernel import list_routes
 
@@ -73,31 +74,17 @@ class PacketFailureRecord:
         words = []
         if self.packets_lost:
             words.append(
-                f"{self.packets_lost} packets lost ({self.packets_on_links} on links, {self.packets_in_switches} in "
-                f"switches, {self.packets_unroutable} on their way to a failed switch, {self.packets_undrained} in an "
-                "escape channel of earlier ways)"
+                f"{counted(self.packets_lost, 'packet')} lost ({self.packets_on_links} on links, "
+                f"{self.packets_in_switches} in switches, {self.packets_unroutable} on their way to a failed switch, "
+                f"{self.packets_undrained} in an escape channel of earlier ways)"
             )
-        words += [f"{self.packets_unsent} packets abandoned at their hosts"] * (self.packets_unsent > 0)
-        return words + [f"{self.messages_lost} messages lost"] * (self.messages_lost > 0)
+        words += [f"{counted(self.packets_unsent, 'packet')} abandoned at the hosts"] * (self.packets_unsent > 0)
+        return words + [f"{counted(self.messages_lost, 'message')} lost"] * (self.messages_lost > 0)
 
     @property
     def stages(self) -> list[tuple[str, int]]:
         """What came after it, and in which cycle."""
         return [("new ways", self.reprogrammed_cycle)]
-
-
-def refuse_failures(config: Config, settings: Settings) -> None:
-    """Refuse what cannot fail in a packet network.
-
-    Raises
-    ------
-    PacketError
-        Names the key.
-    """
-    if not config.simulation.failures:
-        return
-    if settings.queues != "sending":
-        raise PacketError("simulation.failures need packet.queues=sending with router.model=packet, not receiving")
 
 
 class PacketFailures:
@@ -349,24 +336,33 @@ class PacketFailures:
 
     def _put_ways(self, now: int) -> None:
         """Let links that have failed give back what waits before them, and all sources know the ways."""
-        state, bits = self.state, int(self.state.record["port_bits"])
-        ports = 2 * len(self.topology.params["radices"])
-        peers = self.topology.peer_router[:, 1 : ports + 1]
-        nodes = np.arange(len(peers))[:, None]
-        down = self._down[:, 1 : ports + 1] & ~self._gone[:, None]
-        state["peer"].reshape(-1, 1 << bits)[:, :ports] = np.where(down, nodes, peers)
-        for link in self._links(self._down & ~self._gone[:, None]).tolist():
-            self._free(link, now)
-        state["routes"]["links"] = ((peers >= 0) & ~self._down[:, 1 : ports + 1]) @ (1 << np.arange(ports))
-        if state.record["programs"]:
-            state["source"]["listed"] = -1  # hosts list the ways of their next packet anew
-        else:
-            _list_all(state.record)
+        state, ports = self.state, 2 * len(self.topology.params["radices"])
+        self._give_back(now)
+        there = (self.topology.peer_router >= 0) & ~self._down
+        state["routes"]["links"] = there[:, 1 : ports + 1] @ (1 << np.arange(ports))
+        self._list_ways()
         state["source"]["may_offer"][self._stopped & ~self._gone] = now
         self._stopped &= self._gone
         state.record["standstill_cycles"], state.record["last_move"] = self._patience, now
         for record in self.records if self._wanted is None else []:
             record.reprogrammed_cycle = now if record.reprogrammed_cycle < 0 else record.reprogrammed_cycle
+
+    def _give_back(self, now: int) -> None:
+        """Let failed links lead back to where they begin."""
+        bits, ports = int(self.state.record["port_bits"]), 2 * len(self.topology.params["radices"])
+        peers = self.topology.peer_router[:, 1 : ports + 1]
+        nodes = np.arange(len(peers))[:, None]
+        down = self._down[:, 1 : ports + 1] & ~self._gone[:, None]
+        self.state["peer"].reshape(-1, 1 << bits)[:, :ports] = np.where(down, nodes, peers)
+        for link in self._links(self._down & ~self._gone[:, None]).tolist():
+            self._free(link, now)
+
+    def _list_ways(self) -> None:
+        """Let sources list the ways of their messages anew."""
+        if self.state.record["programs"]:
+            self.state["source"]["listed"] = -1  # with the next packet
+        else:
+            _list_all(self.state.record)
 
 
 @entry(void(NET_RECORD))

@@ -61,7 +61,7 @@ class GoldenCreditNetwork(GoldenNetwork):
         return far
 
     def _used(self, node: Place, port: int) -> int:
-        return sum(self.held[node, port, vc] for vc in ((0,) if self.set.congestion == "adaptive" else range(3)))
+        return sum(self.held[node, port, vc] for vc in ((0,) if self.set.congestion == "adaptive" else range(self.vcs)))
 
     def _serve(self, node: Place) -> None:
         ports = 2 * len(self.grid.radices) + 1
@@ -70,7 +70,7 @@ class GoldenCreditNetwork(GoldenNetwork):
             sender = node if port == _SOURCE else self.grid.neighbour(node, port ^ 1)
             if sender is None:
                 continue
-            for vc in (0,) if port == _SOURCE else (2, 1, 0):
+            for vc in (0,) if port == _SOURCE else reversed(range(self.vcs)):
                 queue = self.queues[sender, port, vc]
                 while waiting := [packet for packet in queue.packets if packet not in queue.sent]:
                     if not self._send_on(node, (sender, port, vc), waiting[0]):
@@ -79,33 +79,48 @@ class GoldenCreditNetwork(GoldenNetwork):
 
     def _send_on(self, node: Place, key: Key, packet: Packet) -> bool:
         """Send the first packet of a queue, if that is possible now."""
-        via = packet.via
+        via = packet.via if packet.keeps else None
         if key[1] == _SOURCE:
             via = self._choose(node, packet.destination)
             goal = via.place if via else packet.destination
         else:
             goal = packet.destination if node == packet.goal else packet.goal
         if node == goal:
-            if self.sink_free[node] > self.now:
+            if not self._to_sink(node, packet, key):
                 return False
-            self.sink_free[node] = left = self.now + self.set.host_send_cycles
-            packet.delivered = left + self.set.host_cycles
         else:
             out = self._way_on(node, goal, via, 1 if goal != packet.destination else 2, key)
             if out is None:
                 return False
-            self.held[node, *out] += 1
-            self.link_free[node, out[0]] = left = self.now + self.set.send_cycles
-            to_sink = goal == packet.destination == self.grid.neighbour(node, out[0])
-            landing = self.now + self.set.hop_cycles + (self.set.sink_wait_cycles if to_sink else 0)
-            self.landings[landing].append(((node, *out), packet))
-            packet.hops += 1
-        self.departures[left].append((key, packet))
-        packet.via, packet.goal = via, goal
-        if key[1] == _SOURCE:
-            packet.accepted = self.now
-            self.packets.append(packet)
+            self._to_link(node, out, packet, key, goal)
+        self._note_sent(key, packet, via, goal)
         return True
+
+    def _to_sink(self, node: Place, packet: Packet, key: Key) -> bool:
+        """Send a packet to the sink of a node, if that is possible now."""
+        if self.sink_free[node] > self.now:
+            return False
+        self.sink_free[node] = left = self.now + self.set.host_send_cycles
+        by_the_way = key[1] != _SOURCE and packet.goal != node
+        packet.delivered = left + self.set.host_cycles + (self.set.sink_wait_cycles if by_the_way else 0)
+        self.departures[left].append((key, packet))
+        return True
+
+    def _to_link(self, node: Place, out: tuple[int, int], packet: Packet, key: Key, goal: Place) -> None:
+        """Send a packet over a link."""
+        self.held[node, *out] += 1
+        self.link_free[node, out[0]] = left = self.now + self.set.send_cycles
+        to_sink = goal == packet.destination == self.grid.neighbour(node, out[0])
+        landing = self.now + self.set.hop_cycles + (self.set.sink_wait_cycles if to_sink else 0)
+        self.landings[landing].append(((node, *out), packet))
+        packet.hops += 1
+        self.departures[left].append((key, packet))
+
+    def _note_sent(self, key: Key, packet: Packet, via: Detour | None, goal: Place) -> None:
+        packet.goal = goal
+        if key[1] == _SOURCE:
+            packet.via, packet.accepted = via, self.now
+            self.packets.append(packet)
 
     def _way_on(self, node: Place, goal: Place, via: Detour | None, vc: int, key: Key) -> tuple[int, int] | None:
         size, ports = self.set.queue_packets, self._ports(node, goal, via)
@@ -123,7 +138,9 @@ class GoldenCreditNetwork(GoldenNetwork):
         arrival = self.now + self.set.offer_cycles
         for node in self.nodes:
             key, message = (node, _SOURCE, 0), self.message[node]
-            if self.births.get((node, message), self.now + 1) > self.now or self.held[key] >= self.set.queue_packets:
+            if self.births.get((node, message), self.now + 1) > self.now or self.may_offer[node] > self.now:
+                continue
+            if self.held[key] >= self.set.queue_packets:
                 continue
             self.held[key] += 1
             packet = Packet(node, self.destinations[node, message], None, message, self.accepted[node], -1)

@@ -4,7 +4,7 @@ Written from the definition (docs/definitions/torus-router.md), to be compared w
 """
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -15,7 +15,7 @@ from hopforge.sim.packet.settings import DRAIN_PACKETS, Settings
 #: a link, by the node that sends and its port
 Link = tuple[Place, int]
 _NEVER = float("inf")
-_RINGS, _SPARE = (1, 2), (3,)
+RINGS, _SPARE = (1, 2), (3,)
 
 
 @dataclass(frozen=True)
@@ -142,30 +142,41 @@ class GoldenFailures(GoldenNetwork):
         settings: Settings,
         destinations: dict[tuple[Place, int], Place],
         births: dict[tuple[Place, int], int],
-        changes: list[Change],
+        changes: Sequence[Change] = (),
     ) -> None:
         super().__init__(grid, settings, destinations, births)
-        self.whole, self.changes = grid, changes
+        self.whole = grid
         self.losses: list[Losses] = []
         self.down: frozenset[Link] = frozenset()
         self.gone: frozenset[Place] = frozenset()
         self.gives_back: frozenset[Link] = frozenset()
         self.stopped: set[Place] = set()
-        self.escape: tuple[int, ...] = _RINGS
+        self.escape: tuple[int, ...] = RINGS
         self.wanted: Change | None = None
         self.ready_at = self.empty_by = 0
-        self._coming = list(changes)
         #: packets that were lost, in any way
         self.lost: list[Packet] = []
+        self.plan(changes)
+
+    def plan(self, changes: Sequence[Change]) -> None:
+        """Let all these changes be to come."""
+        self._coming = list(changes)
 
     def _cycle(self) -> None:
-        now = self.now
-        if self._coming and self._coming[0].cycle == now:
-            self._change(self._coming.pop(0))
-        if self.wanted is not None and self.ready_at == now:
-            self._put_in_force(self.wanted)
-        self.arrivals[now] = [self._end_of(one) for one in self.arrivals.pop(now, ())]
+        self._changes_now()
+        self.arrivals[self.now] = [self._end_of(one) for one in self.arrivals.pop(self.now, ())]
         super()._cycle()
+
+    def _changes_now(self) -> bool:
+        """Do what is due in this cycle before anything else; returns whether something is."""
+        changes = bool(self._coming) and self._coming[0].cycle == self.now
+        if changes:
+            self._change(self._coming.pop(0))
+        due = self.wanted is not None and self.ready_at == self.now
+        if due:
+            assert self.wanted is not None
+            self._put_in_force(self.wanted)
+        return changes or due
 
     def _end_of(
         self, arrival: tuple[Place, int, tuple[Place, int, int] | None, Packet | None]
@@ -186,7 +197,18 @@ class GoldenFailures(GoldenNetwork):
     def _change(self, change: Change) -> None:
         loss = Losses()
         self.losses.append(loss)
-        failing = change.links - self.down - self.gives_back
+        gone = change.nodes - self.gone
+        self._fail(change.links - self.down - self.gives_back, gone, loss)
+        for node in gone:
+            self._stop_source(node, loss)
+        for link in self.down - change.links:
+            self._free(link)
+        self.down, self.gone, self.wanted = change.links, change.nodes, change
+        self.ready_at = max(self.ready_at, change.known)
+        self.empty_by = self.ready_at + DRAIN_PACKETS * self.set.send_cycles
+
+    def _fail(self, failing: frozenset[Link], gone: frozenset[Place], loss: Losses) -> None:
+        """Let links and switches fail, with what is on them and in them."""
         for link in failing:
             self.link_free[link] = _NEVER  # type: ignore[assignment]
         loss.on_links = self._cut(lambda queue: queue[:2] in failing)
@@ -194,17 +216,11 @@ class GoldenFailures(GoldenNetwork):
             if (n, p) in failing:
                 queue.packets = [packet for packet in queue.packets if packet not in queue.sent]
                 queue.sent.clear()
-        for node in change.nodes - self.gone:
+        for node in gone:
             loss.in_switches += self._cut(lambda queue, at=node: queue[0] == at)  # type: ignore[misc]
             for (n, _, _), queue in self.queues.items():
                 if n == node:
                     loss.in_switches += self._clear(queue)
-            self._stop_source(node, loss)
-        for link in self.down - change.links:
-            self._free(link)
-        self.down, self.gone, self.wanted = change.links, change.nodes, change
-        self.ready_at = max(self.ready_at, change.known)
-        self.empty_by = self.ready_at + DRAIN_PACKETS * self.set.send_cycles
 
     def _cut(self, failing: Callable[[tuple[Place, int, int]], bool]) -> int:
         """Forget what is under way of the queues that fail; returns how many packets that are nowhere else."""
@@ -227,8 +243,7 @@ class GoldenFailures(GoldenNetwork):
         return len(lost)
 
     def _stop_source(self, node: Place, loss: Losses) -> None:
-        for cycle, arrivals in self.arrivals.items():
-            self.arrivals[cycle] = [one for one in arrivals if one[2] is not None or one[0] != node]
+        self._drop_offers(node)
         back = next((change.cycle for change in self._coming if node not in change.nodes), _NEVER)
         while self.births.get((node, self.message[node]), _NEVER) < back:
             loss.unsent += self.set.message_packets - self.accepted[node]
@@ -238,6 +253,10 @@ class GoldenFailures(GoldenNetwork):
         self.may_offer[node] = _NEVER
         self.stopped.add(node)
 
+    def _drop_offers(self, node: Place) -> None:
+        for cycle, arrivals in self.arrivals.items():
+            self.arrivals[cycle] = [one for one in arrivals if one[2] is not None or one[0] != node]
+
     def _free(self, link: Link) -> None:
         if self.link_free[link] == _NEVER:
             self.link_free[link] = self.now
@@ -246,34 +265,38 @@ class GoldenFailures(GoldenNetwork):
     # ---- new ways ---------------------------------------------------------------------------------------------------
 
     def _put_in_force(self, change: Change) -> None:
-        def empty(vcs: tuple[int, ...]) -> bool:
-            return not any(queue.packets for (_, _, vc), queue in self.queues.items() if vc in vcs)
-
         broken = bool(change.links or change.nodes)
-        if self.escape == _RINGS:
-            following = _SPARE if broken else _RINGS
+        if self.escape == RINGS:
+            following = _SPARE if broken else RINGS
         elif self.escape == _SPARE:
-            following = (1,) if broken else _RINGS
+            following = (1,) if broken else RINGS
         else:
             following = _SPARE
         self.ready_at = self.now + self.set.send_cycles
-        if following != self.escape and not empty(following):
+        if following != self.escape and not self._is_empty(following):
             if self.now < self.empty_by:
                 return
             self._empty(following)
         self.empty_by = self.ready_at + DRAIN_PACKETS * self.set.send_cycles
         self.escape = following
-        self.grid = Broken(self.whole, self.nodes, change) if following != _RINGS else self.whole  # type: ignore[assignment]
-        if broken or following == _RINGS:
+        self.grid = Broken(self.whole, self.nodes, change) if following != RINGS else self.whole  # type: ignore[assignment]
+        if broken or following == RINGS:
             self.wanted = None
             for loss in self.losses:
                 loss.in_force = self.now if loss.in_force < 0 else loss.in_force
-        self.gives_back = frozenset(link for link in self.down if link[0] not in self.gone)
-        for link in self.gives_back:
-            self._free(link)
+        self._give_back()
         for node in self.stopped - self.gone:
             self.may_offer[node] = self.now
         self.stopped &= self.gone
+
+    def _is_empty(self, vcs: tuple[int, ...]) -> bool:
+        return not any(queue.packets for (_, _, vc), queue in self.queues.items() if vc in vcs)
+
+    def _give_back(self) -> None:
+        """Let failed links give back what waits before them."""
+        self.gives_back = frozenset(link for link in self.down if link[0] not in self.gone)
+        for link in self.gives_back:
+            self._free(link)
 
     def _empty(self, vcs: tuple[int, ...]) -> None:
         """Drop what stands in channels, and what has been sent from there and not been taken."""
@@ -286,7 +309,7 @@ class GoldenFailures(GoldenNetwork):
     # ---- packets in a network that is not whole ---------------------------------------------------------------------
 
     def _choose(self, node: Place, t: Place) -> Detour | None:
-        if self.escape == _RINGS or self.set.algorithm == "abr" or node == t:
+        if self.escape == RINGS or self.set.algorithm == "abr" or node == t:
             return super()._choose(node, t)
         grid, best = self.grid, None
         highest = self._profit(node, t, t, grid.distance(node, t))
@@ -316,7 +339,7 @@ class GoldenFailures(GoldenNetwork):
         return node == t or bool(self.grid.minimal_ports(node, t))
 
     def _take_offer(self, node: Place, links: list[Link]) -> None:
-        if self.escape == _RINGS:
+        if self.escape == RINGS:
             super()._take_offer(node, links)
             return
         message = self.message[node]
@@ -348,7 +371,7 @@ class GoldenFailures(GoldenNetwork):
         self._place(node, packet, room, links)
 
     def _take(self, node: Place, origin: tuple[Place, int, int], packet: Packet, links: list[Link]) -> None:
-        if self.escape == _RINGS:
+        if self.escape == RINGS:
             super()._take(node, origin, packet, links)
             return
         t = packet.destination

@@ -58,7 +58,7 @@ from hopforge.sim.packet.records import (
     ring_at,
     source_at,
 )
-from hopforge.sim.packet.way_kernel import escape_port, list_routes, way, ways_left
+from hopforge.sim.packet.way_kernel import escape_port, goal_around, list_routes, way, ways_left
 
 #: instead of a queue: the sink, or no room anywhere
 _SINK, _NO_ROOM = -2, -1
@@ -179,18 +179,6 @@ def _find_queue_around(net: Net, node: int, goal: int, t: int, comes_from: int) 
 
 
 @inlined
-def _goal_around(net: Net, node: int, goal: int, t: int) -> int:
-    """Return where a packet goes first in a network that is not whole: `goal`, `t`, or −1: nowhere."""
-    if node == t:
-        return t
-    _, mask = way(net, node, t)
-    if mask == 0:
-        return -1
-    _, mask = way(net, node, goal)
-    return goal if mask != 0 else t
-
-
-@inlined
 def _room_around(net: Net, node: int, goal: int, t: int, comes_from: int, now: int) -> int:
     """As `_find_room`, in a network that is not whole."""
     if node == t and goal == t:
@@ -248,7 +236,7 @@ def _inject(net: Net, node: int, message: int, number: int, t: int, now: int) ->
     """Take the packet `number` of a message for `t` that a node offers, if there is room for it."""
     goal, kind, directions = choose_goal(net, node, t, net.queue_count)
     if net.around:
-        if _goal_around(net, node, goal, t) < 0:
+        if goal_around(net, node, goal, t) < 0:
             net.injected += 1
             net.vanished += 1
             net.unroutable += 1
@@ -286,7 +274,7 @@ def take_arrival(net: Net, node: int, p: int, comes_from: int, now: int) -> None
     goal = int64(packet.destination if packet.goal == node else packet.goal)
     reply = packet_and_queue(p, comes_from) * 2
     if net.around:
-        goal = _goal_around(net, node, goal, int64(packet.destination))
+        goal = goal_around(net, node, goal, int64(packet.destination))
         if goal < 0:
             _drop(net, p, now)
             append(net, ANSWERS, now + net.answer_cycles, reply + 1)

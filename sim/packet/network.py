@@ -19,10 +19,11 @@ from hopforge.model.routing.intermediate import Grid
 from hopforge.model.topology import Topology, build
 from hopforge.model.topology.failed import refuse_failed
 from hopforge.sim.packet import records as r
+from hopforge.sim.packet.credit_failures import CreditFailures
 from hopforge.sim.packet.credit_kernel import run as run_with_credits
 from hopforge.sim.packet.escape import check_escape
-from hopforge.sim.packet.events import QUEUE_BITS
-from hopforge.sim.packet.failures import PacketFailures, refuse_failures
+from hopforge.sim.packet.events import QUEUE_BITS, QUEUE_MASK
+from hopforge.sim.packet.failures import PacketFailures
 from hopforge.sim.packet.kernel import run as run_kernel
 from hopforge.sim.packet.settings import PacketError, Settings, packet_settings, unit_period_ns
 from hopforge.sim.packet.state import HostProgram, PacketState, Sources
@@ -64,10 +65,10 @@ class RouterNetwork:
         if check and config.routing.check:
             check_escape(self.grid, self.settings)
 
-        refuse_failures(config, self.settings)
         self.failures: PacketFailures | None = None
         if config.simulation.failures:
-            self.failures = PacketFailures(config, self.topology, self.settings)
+            kind = CreditFailures if self.settings.queues == "receiving" else PacketFailures
+            self.failures = kind(config, self.topology, self.settings)
 
     def _begin(self, sources: Sources | HostProgram, *, log: bool = False) -> None:
         """Make the state."""
@@ -115,6 +116,18 @@ class RouterNetwork:
         counted = len(self.live_packets())
         if counted != inside:
             raise AssertionError(f"{inside} packets should be inside, {counted} are there")
+        if self.settings.queues == "receiving":
+            self._check_credits()
+
+    def _check_credits(self) -> None:
+        """Find every slot that a sender counts: a packet in it or on its way, or a credit (our own mistake else)."""
+        state, found = self.state, self.state["queue_count"].astype(np.int64)
+        for kind in (r.ARRIVALS, r.LATE_ARRIVALS, r.OFFERS, r.ANSWERS, r.HOST_CREDITS):
+            np.add.at(found, state.pending(kind) & QUEUE_MASK, 1)
+        wrong = np.flatnonzero(found != state["held"])
+        if len(wrong):
+            q = int(wrong[0])
+            raise AssertionError(f"queue {q}: its sender counts {state['held'][q]} slots, {found[q]} are taken")
 
     def live_packets(self) -> set[int]:
         """Numbers of the packet records that stand in their present queue, or, with credits, are on a link."""

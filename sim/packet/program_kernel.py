@@ -136,6 +136,7 @@ def run(until: int, net: Net) -> int:
 def run_with_credits(until: int, net: Net) -> int:
     """As `run`, with queues at the end of the links."""
     arrived = net.messages_arrived
+    credit_kernel.look_again(net)
     while True:
         now = min(next_event(net), time_of(net, HOST_FREES), time_of(net, HOST_CREDITS), next_step(net))
         now = min(now, time_of(net, SINKS), time_of(net, LATE_ARRIVALS))

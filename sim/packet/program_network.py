@@ -96,9 +96,12 @@ class ProgramNetwork(RouterNetwork):
         failures, kernels = self.failures, (run, run_with_credits)
         if failures is None:
             return self._run(kernels, until)
+        arrived = int(self.counters["messages_arrived"])
         while True:
             due = failures.next_cycle
             code = self._run(kernels, min(until, due))
+            if self.counters["watched"] and self.counters["messages_arrived"] > arrived:
+                return code
             if code != r.DONE and (self._inside() == 0 or due == NEVER):
                 return code
             self.counters["now"] = min(until, due)
@@ -122,7 +125,7 @@ class ProgramNetwork(RouterNetwork):
             A standstill.
         """
         self.counters["watched"] = 1
-        return self._run((run, run_with_credits), min(until, self._last)) == r.DONE
+        return self._through_failures(min(until, self._last)) == r.DONE
 
     @property
     def local(self) -> NDArray[np.bool_]:

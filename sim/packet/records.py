@@ -179,6 +179,7 @@ COUNTERS = [
     ("abandoned", "i8"),  # packets that will never be injected
     ("around", "i8"),  # the network is not whole: ways are those of `around_way`
     ("escape_vc", "i8"),  # ... and this channel is the escape, by `around_next`
+    ("look", "i8"),  # with credits: all routers look in this cycle what they can send
     # of a program, by the names of model.network.core.records
     ("timers", "i8"),
     ("ranks_running", "i8"),

@@ -231,10 +231,11 @@ class PacketState:
         offers = -(-(s.host_send_cycles + s.host_cycles) // s.feed_cycles) + 2
         places = {
             r.ARRIVALS: links * in_flight,
-            r.ANSWERS: links * (r.VCS * s.queue_packets if s.queues == "receiving" else in_flight),
+            r.ANSWERS: links * (self.vcs * s.queue_packets if s.queues == "receiving" else in_flight),
             r.FREES: 2 * links,
             r.OFFERS: nodes * max(offers, s.queue_packets),
-            r.SINKS: 2 * nodes,
+            # with failures whole queues may be dropped at once
+            r.SINKS: len(self["packet"]) if self.vcs > r.VCS else 2 * nodes,
             r.HOST_CREDITS: nodes * max(s.queue_packets + 1, offers),
             r.HOST_FREES: 2 * nodes,
             r.LATE_ARRIVALS: links * in_flight if s.queues == "receiving" else 1,

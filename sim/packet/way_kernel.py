@@ -54,6 +54,18 @@ def ways_left(net: Net, node: int, goal: int, directions: int) -> int:
 
 
 @inlined
+def goal_around(net: Net, node: int, goal: int, t: int) -> int:
+    """Return where a packet goes first in a network that is not whole: `goal`, `t`, or −1: nowhere."""
+    if node == t:
+        return t
+    _, mask = way(net, node, t)
+    if mask == 0:
+        return -1
+    _, mask = way(net, node, goal)
+    return goal if mask != 0 else t
+
+
+@inlined
 def escape_port(mask: int) -> int:
     """Link of the lowest dimension in which the nodes differ, + where both ways are minimal: the lowest bit."""
     port = 0

@@ -265,13 +265,15 @@ def _check_schedule(config: Config) -> None:
 def _prepare_packet(config: Config) -> AppSetup:
     from hopforge.sim.run.simulation import Simulation  # noqa: PLC0415 - each engine loads its own kernel
 
+    packets = router_model(config, "app").name == "packet"
     of_many = isinstance(config.workload, JobsWorkload)
-    if config.simulation.failures and (of_many or is_schedule(program_workload(config))):
+    if config.simulation.failures and (of_many or (is_schedule(program_workload(config)) and not packets)):
+        where = "" if of_many else " on routers other than router.model: packet"
         raise ApplicationError(
-            f"simulation.failures: for one program, not {_named(config)}; section failed is for the whole run"
+            f"simulation.failures: for one program, not {_named(config)}{where}; section failed is for the whole run"
         )
     if isinstance(config.workload, JobsWorkload):
-        if router_model(config, "app").name == "packet":
+        if packets:
             raise ApplicationError(
                 "router.model: must be input_queued or input_output_queued with workload.jobs in engine packet, not "
                 "packet (or app.engine: flow)"
@@ -280,7 +282,7 @@ def _prepare_packet(config: Config) -> AppSetup:
         run = _simulation(config, jobs)
         return AppSetup(config, run.topology, jobs.placed, simulation=run, schedule=jobs.schedule, jobs=jobs)
     workload = program_workload(config)
-    if router_model(config, "app").name == "packet":
+    if packets:
         return _prepare_packet_routers(config, workload)
     if is_schedule(workload):
         from hopforge.sim.programs.schedule_packet import sending_program  # noqa: PLC0415  as above

@@ -9,10 +9,12 @@ from math import floor
 from time import process_time
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hopforge.model.config import Config
 from hopforge.model.network.parts.program_arrays import refuse_long_run
-from hopforge.model.workload.schedule import Schedule
+from hopforge.model.workload.schedule import GoalError, Schedule
+from hopforge.sim.failures.program_messages import lost_text
 from hopforge.sim.packet.program_network import ProgramNetwork
 from hopforge.sim.programs.loggops_engine import LoggopsTimes, found_times
 from hopforge.sim.programs.loggops_kernel import EVENTS, begin, come_in, run_until
@@ -46,7 +48,7 @@ class ScheduleRouters(ScheduleHosts):
         self, config: Config, network: ProgramNetwork, placed: PlacedProgram, schedule: Schedule, cycle_ns: float
     ) -> None:
         super().__init__(config, network.state, placed, schedule, cycle_ns)
-        self._network = network
+        self._network, self._program = network, placed.program
 
     def run_schedule(self, progress: Callable[[int, int], None] | None = None) -> LoggopsTimes:
         """Run to the end; times are seconds.
@@ -54,7 +56,8 @@ class ScheduleRouters(ScheduleHosts):
         Raises
         ------
         GoalError
-            The schedule cannot end, a message and its receive have different sizes, or times that cannot be counted.
+            The schedule cannot end (failures may have lost messages), a message and its receive have different sizes,
+            or times that cannot be counted.
         DeadlockError
             A standstill.
         """
@@ -81,12 +84,25 @@ class ScheduleRouters(ScheduleHosts):
             goes_on = network.advance_to_arrival(following)
             arrived = network.messages["arrived"][under_way]
             came = arrived >= 0
-            assert came.any() or goes_on, "packet routers lose no message"
             for m, time in zip(under_way[came].tolist(), arrived[came].tolist(), strict=True):
                 come_in(ranks, float(time), int(self._send[m]))
-            under_way = under_way[~came]
-            cycle = network.cycle if goes_on else int(arrived.max()) + 1
+            under_way = under_way[~came & ~self._lost(under_way)]
+            assert goes_on or not len(under_way), "packet routers lose messages in failures only"
+            cycle = network.cycle if goes_on else max(network.cycle, int(arrived.max())) + 1
             if progress is not None:
                 progress(int(network.counters["messages_arrived"]), self._remote)
         network.check_conservation()
-        return self._times(found_times(self._schedule, ranks, process_time() - started, self._unit))
+        try:
+            times = found_times(self._schedule, ranks, process_time() - started, self._unit)
+        except GoalError as error:
+            raise GoalError(f"{error}{self._lost_text()}") from None
+        return self._times(times)
+
+    def _lost(self, messages: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Say which messages have lost a packet: they never arrive."""
+        failures = self._network.failures
+        return np.isin(messages, list(failures.lost_messages if failures is not None else ()))
+
+    def _lost_text(self) -> str:
+        failures = self._network.failures
+        return "" if failures is None else lost_text(self._program, failures.lost_messages)

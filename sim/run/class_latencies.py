@@ -17,7 +17,7 @@ from hopforge.model.network.core.state import NetState
 from hopforge.model.network.parts.trail_tables import trail_counts
 from hopforge.model.output.columns import Columns, one_row
 from hopforge.model.output.results import Table
-from hopforge.sim.run.run_statistics import mean_of, percentile
+from hopforge.sim.run.run_statistics import largest_of, mean_of, percentile
 
 NAMES = {REQUESTS: "request", REPLIES: "reply", ROUND_TRIPS: "round_trip", ACKNOWLEDGES: "acknowledge"}
 #: columns of the table `acknowledges`
@@ -48,7 +48,7 @@ class ClassLatency:
     latency_median: float
     latency_p95: float
     latency_p99: float
-    latency_max: int
+    latency_max: float
     network_latency: float
 
     def columns(self) -> dict[str, Any]:
@@ -99,7 +99,8 @@ def _class_latency(state: NetState, k: int, network_latency: float, name: str) -
     mean, largest = _mean(count, "sum"), int(count["largest"])
     spread = float(np.sqrt(np.maximum(_mean(count, "squares") - mean * mean, 0.0)))
     median, p95, p99 = (percentile(histogram, share, largest) for share in (0.5, 0.95, 0.99))
-    return ClassLatency(name, int(count["packets"]), mean, spread, median, p95, p99, largest, network_latency)
+    worst = largest_of(largest, int(count["packets"]))
+    return ClassLatency(name, int(count["packets"]), mean, spread, median, p95, p99, worst, network_latency)
 
 
 def latency_of(state: NetState, c: int, name: str) -> ClassLatency:

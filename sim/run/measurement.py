@@ -96,20 +96,20 @@ class Measurement:
     latency_median: float
     latency_p95: float
     latency_p99: float
-    latency_max: int
+    latency_max: float
     network_latency: float
     network_latency_std: float
     network_latency_median: float
     network_latency_p95: float
     network_latency_p99: float
-    network_latency_max: int
+    network_latency_max: float
     hops: float
     derouted_share: float
     message_latency: float
     message_latency_median: float
     message_latency_p95: float
     message_latency_p99: float
-    message_latency_max: int
+    message_latency_max: float
     accepted: float
     accepted_worst: float
     channel_load_max: float
@@ -211,7 +211,7 @@ def _latency_rows(found: Measurement) -> list[tuple[str, str]]:
         words = (
             f"{figure(found.message_latency, '.2f')} cycles (median {figure(found.message_latency_median)}, "
             f"95 % {figure(found.message_latency_p95)}, 99 % {figure(found.message_latency_p99)}, "
-            f"max {found.message_latency_max})"
+            f"max {figure(found.message_latency_max)})"
         )
         rows.append(("messages", words))
     return [

@@ -4,7 +4,7 @@ import math
 from typing import Any, Protocol
 
 from hopforge.model.network.core.state import NetState
-from hopforge.sim.run.run_statistics import figure, mean_of, percentile
+from hopforge.sim.run.run_statistics import figure, largest_of, mean_of, percentile
 
 
 class NetworkLatency(Protocol):
@@ -31,7 +31,7 @@ class NetworkLatency(Protocol):
         """99 % of the packets take no longer."""
 
     @property
-    def network_latency_max(self) -> int:
+    def network_latency_max(self) -> float:
         """Of the slowest packet."""
 
 
@@ -51,7 +51,8 @@ def network_latencies(state: NetState, bin_cycles: int = 1) -> dict[str, Any]:
     mean = mean_of(int(state["network_latency_sum"]), packets)
     squares = mean_of(float(state["network_latency_squares"]), packets)
     spread = math.sqrt(max(squares - mean * mean, 0.0)) if packets else math.nan
-    found = {"network_latency": mean, "network_latency_std": spread, "network_latency_max": largest}
+    found = {"network_latency": mean, "network_latency_std": spread}
+    found["network_latency_max"] = largest_of(largest, packets)
     for name, share in (("median", 0.5), ("p95", 0.95), ("p99", 0.99)):
         found[f"network_latency_{name}"] = percentile(state["network_histogram"], share, largest, bin_cycles)
     return found
@@ -69,5 +70,5 @@ def network_words(found: NetworkLatency) -> str:
     return (
         f"{figure(found.network_latency, '.2f')} cycles, standard deviation {figure(found.network_latency_std, '.2f')} "
         f"(median {figure(found.network_latency_median)}, 95 % {figure(found.network_latency_p95)}, "
-        f"99 % {figure(found.network_latency_p99)}, max {found.network_latency_max})"
+        f"99 % {figure(found.network_latency_p99)}, max {figure(found.network_latency_max)})"
     )

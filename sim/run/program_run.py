@@ -22,7 +22,7 @@ from hopforge.sim.run.class_latencies import acknowledge_tables
 from hopforge.sim.run.measurement import channel_columns, draw_channels, write_agents
 from hopforge.sim.run.network_latency import network_latencies, network_words
 from hopforge.sim.run.reordering import Reordering, reordering, reordering_tables
-from hopforge.sim.run.run_statistics import figure, mean_of, percentile
+from hopforge.sim.run.run_statistics import figure, largest_of, mean_of, percentile
 from hopforge.sim.run.simulation import Simulation
 from hopforge.sim.run.unit_times import UnitTimes
 from hopforge.sim.traffic.placed import PlacedProgram
@@ -71,18 +71,18 @@ class ProgramMeasurement:
     message_latency_median: float
     message_latency_p95: float
     message_latency_p99: float
-    message_latency_max: int
+    message_latency_max: float
     latency: float
     latency_median: float
     latency_p95: float
     latency_p99: float
-    latency_max: int
+    latency_max: float
     network_latency: float
     network_latency_std: float
     network_latency_median: float
     network_latency_p95: float
     network_latency_p99: float
-    network_latency_max: int
+    network_latency_max: float
     hops: float
     waiting_share: float
     accepted: float
@@ -194,12 +194,12 @@ def _measurement(run: Simulation, placed: PlacedProgram, local: NDArray[np.bool_
         message_latency_median=message_median,
         message_latency_p95=message_p95,
         message_latency_p99=message_p99,
-        message_latency_max=int(latency.max(initial=0)),
+        message_latency_max=largest_of(int(latency.max(initial=0)), len(latency)),
         latency=mean_of(int(state["latency_sum"]), packets),
         latency_median=median,
         latency_p95=p95,
         latency_p99=p99,
-        latency_max=largest,
+        latency_max=largest_of(largest, packets),
         **network_latencies(state),
         hops=mean_of(int(state["hops_sum"]), packets),
         waiting_share=float(ranks["waited"].mean() / max(makespan, 1)) if len(ranks) else 0.0,
@@ -289,13 +289,13 @@ def program_rows(found: ProgramMeasurement) -> list[tuple[str, str]]:
             "message latency",
             f"{figure(found.message_latency, '.2f')} cycles (median {figure(found.message_latency_median)}, "
             f"95 % {figure(found.message_latency_p95)}, 99 % {figure(found.message_latency_p99)}, "
-            f"max {found.message_latency_max})",
+            f"max {figure(found.message_latency_max)})",
         ),
         ("packets", f"{found.packets:,} with {found.flits:,} flits"),
         (
             "packet latency",
             f"{figure(found.latency, '.2f')} cycles (median {figure(found.latency_median)}, "
-            f"95 % {figure(found.latency_p95)}, 99 % {figure(found.latency_p99)}, max {found.latency_max})",
+            f"95 % {figure(found.latency_p95)}, 99 % {figure(found.latency_p99)}, max {figure(found.latency_max)})",
         ),
         ("in the network", network_words(found)),
         ("routers visited", figure(found.hops, ".3f")),

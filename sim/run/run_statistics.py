@@ -100,6 +100,17 @@ def mean_of(total: float, count: int) -> float:
     return total / count if count else math.nan
 
 
+def largest_of(value: int, count: int) -> float:
+    """Return the largest of `count` whole numbers; nan without any.
+
+    Examples
+    --------
+    >>> largest_of(7, 2), largest_of(0, 0)
+    (7, nan)
+    """
+    return value if count else math.nan
+
+
 def figure(value: Any, form: str = ".0f") -> str:
     """Return a number as people read it; a dash where there is none."""
     return "–" if math.isnan(value) else format(value, form)

@@ -52,7 +52,7 @@ from hopforge.sim.run.measurement import Measurement
 from hopforge.sim.run.network_latency import network_latencies, reset_network_latency
 from hopforge.sim.run.program_forecast import message_flits, refuse_many_flits
 from hopforge.sim.run.reordering import reordering, reset_reordering
-from hopforge.sim.run.run_statistics import BATCHES, batch_interval, mean_of, mser5, percentile
+from hopforge.sim.run.run_statistics import BATCHES, batch_interval, largest_of, mean_of, mser5, percentile
 from hopforge.sim.run.slow_links import slowings
 from hopforge.sim.run.sources import acknowledges, program_source, replies, source_parameters, spraying, with_skew
 from hopforge.sim.run.starvation import StarvationWatch
@@ -593,7 +593,7 @@ class Simulation:
             latency_median=median,
             latency_p95=p95,
             latency_p99=p99,
-            latency_max=int(state["latency_max"]),
+            latency_max=largest_of(int(state["latency_max"]), int(state["measured"])),
             **network_latencies(state, self.built.bin_cycles),
             hops=mean_of(int(state["hops_sum"]), int(state["measured"])),
             **self._message_latencies(mean, median, p95, p99),
@@ -612,15 +612,15 @@ class Simulation:
 
     def _message_latencies(self, mean: float, median: float, p95: float, p99: float) -> dict[str, Any]:
         """Return the latencies of messages; messages of one packet have those of their packets."""
-        state, largest = self.state, int(self.state["latency_max"])
+        state, largest, count = self.state, int(self.state["latency_max"]), int(self.state["measured"])
         if "message_histogram" in state.arrays:
-            largest = int(state["message_latency_max"])
-            mean = mean_of(int(state["message_latency_sum"]), int(state["messages_measured"]))
+            largest, count = int(state["message_latency_max"]), int(state["messages_measured"])
+            mean = mean_of(int(state["message_latency_sum"]), count)
             median, p95, p99 = (percentile(state["message_histogram"], share, largest) for share in (0.5, 0.95, 0.99))
         return {
             "message_latency": mean,
             "message_latency_median": median,
             "message_latency_p95": p95,
             "message_latency_p99": p99,
-            "message_latency_max": largest,
+            "message_latency_max": largest_of(largest, count),
         }

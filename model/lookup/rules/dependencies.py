@@ -34,10 +34,13 @@ class Dependencies:
                 if other is None or overlap(other.value, other.mask, rule.value, rule.mask):
                     del known[number]
 
-    def overlap(self, number: int) -> frozenset[int]:
-        """Return all rules that win over a rule and overlap it: more than is needed."""
+    def overlap(self, number: int, most: int | None = None) -> frozenset[int] | None:
+        """Return all rules that win over a rule and overlap it: more than is needed. None: more than `most`."""
         rule = self._table[number]
-        return frozenset(other.id for other in self._table.winners(rule, rule.value, rule.mask))
+        if most is None:
+            return frozenset(other.id for other in self._table.winners(rule, rule.value, rule.mask))
+        found = self._table.few_winners(rule, most)
+        return None if found is None else frozenset(found)
 
     def direct(self, number: int, most: int | None = None) -> frozenset[int] | None:
         """Return the rules that come next: they share an address with the rule that none between them matches.

@@ -4,8 +4,10 @@ Definition: docs/definitions/rule-caches.md; after CacheFlow (Katta et al. 2016)
 """
 
 from collections import OrderedDict
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
+
+import numpy as np
 
 from hopforge.model.lookup.rules.cubes import overlap
 from hopforge.model.lookup.rules.dependencies import Dependencies
@@ -24,6 +26,10 @@ DEPENDENCY_POLICIES = ("cover", "dependent")
 
 DEPENDENCY_INVALIDATIONS = ("overlap", "flush")
 """What leaves the cache when a rule changes."""
+
+
+#: value of a place without an entry: no address has it under mask 0
+_NOTHING = -1
 
 
 class DependencyCounts(NamedTuple):
@@ -103,9 +109,9 @@ class DependencyCache:
         settings.check()
         self.table, self.settings = table, settings
         self.dependencies = Dependencies(table)
-        self._owners: OrderedDict[int, list[Rule]] = OrderedDict()  # rule -> what it needs; least recently used first
+        self._owners: OrderedDict[int, frozenset[int]] = OrderedDict()  # rule -> its needs; least recently used first
         self._needs: dict[int, int] = {}  # rule -> owners that hold it: itself, or those that need it
-        self._entries: dict[int, Rule] = {}
+        self._entries = _Entries(settings.size)
         self._counts = dict.fromkeys(DependencyCounts._fields, 0)
 
     def counts(self) -> DependencyCounts:
@@ -126,7 +132,7 @@ class DependencyCache:
         self._counts["lookups"] += 1
         right = self.table.match(address)
         answer = None if right is None else right.out
-        best = self._find(address)
+        best = self._entries.find(address)
         if best is not None and (best.id in self._owners or self.settings.policy == "dependent"):
             self._counts["hits"] += 1
             self._counts["wrong"] += best.out != answer
@@ -150,23 +156,17 @@ class DependencyCache:
     def _is_stale(self, owner: int, rule: Rule) -> bool:
         if self.settings.invalidation == "flush":
             return True
-        held = [self._entries[owner], *self._owners[owner]]
+        held = [self._entries[number] for number in (owner, *self._owners[owner])]
         return any(overlap(one.value, one.mask, rule.value, rule.mask) for one in held)
-
-    def _find(self, address: int) -> Rule | None:
-        matching = [rule for rule in self._entries.values() if address & rule.mask == rule.value]
-        return min(matching, key=lambda rule: rule.order, default=None)
 
     def _refresh(self, number: int) -> None:
         """Make an owner the most recent; of a dependency the most recent owner that needs it."""
         if number not in self._owners:
-            number = next(
-                owner for owner in reversed(self._owners) if any(rule.id == number for rule in self._owners[owner])
-            )
+            number = next(owner for owner in reversed(self._owners) if number in self._owners[owner])
         self._owners.move_to_end(number)
 
-    def _needed(self, rule: Rule) -> list[Rule] | None:
-        """Return the rules that a rule needs; None: more than fit."""
+    def _needed(self, rule: Rule) -> frozenset[int] | None:
+        """Return the rules that a rule needs, by id; None: more than fit."""
         most = self.settings.size - 1
         found: frozenset[int] | None
         if self.settings.policy == "dependent":
@@ -174,27 +174,66 @@ class DependencyCache:
         elif self.settings.exact_graph:
             found = self.dependencies.direct(rule.id, most)
         else:
-            found = self.dependencies.overlap(rule.id)
-        return None if found is None or len(found) > most else [self.table[number] for number in found]
+            found = self.dependencies.overlap(rule.id, most)
+        return None if found is None or len(found) > most else found
 
     def _install(self, rule: Rule) -> None:
         needed = self._needed(rule)
         if needed is None:
             self._counts["uncacheable"] += 1
             return
-        wanted = [rule, *needed]
-        while len(self._entries) + sum(one.id not in self._entries for one in wanted) > self.settings.size:
+        wanted = needed | {rule.id}
+        while len(self._needs) + len(new := wanted.difference(self._needs)) > self.settings.size:
             self._drop(next(iter(self._owners)))
             self._counts["evicted"] += 1
         self._owners[rule.id] = needed
-        for one in wanted:
-            self._entries[one.id] = one
-            self._needs[one.id] = self._needs.get(one.id, 0) + 1
+        for number in wanted - new:
+            self._needs[number] += 1
+        self._needs.update(dict.fromkeys(new, 1))
+        self._entries.put(self.table.named(new))
         self._counts["installs"] += 1
-        self._counts["peak"] = max(self._counts["peak"], len(self._entries))
+        self._counts["peak"] = max(self._counts["peak"], len(self._needs))
 
     def _drop(self, owner: int) -> None:
-        for number in (owner, *(rule.id for rule in self._owners.pop(owner))):
-            self._needs[number] -= 1
-            if not self._needs[number]:
-                del self._needs[number], self._entries[number]
+        needs, held = self._needs, self._owners.pop(owner) | {owner}
+        dead = [number for number in held if needs[number] == 1]
+        for number in held.difference(dead):
+            needs[number] -= 1
+        for number in dead:
+            del needs[number]
+        self._entries.remove(dead)
+
+
+class _Entries:
+    """The entries of a cache by the ids of their rules; all of them are asked at once."""
+
+    def __init__(self, size: int) -> None:
+        self._place: dict[int, int] = {}  # of a rule
+        self._at: dict[int, Rule] = {}  # what was written into a place
+        self._free, self._used = list(range(size))[::-1], 0
+        self._cubes = np.zeros((2, size), np.int64)
+
+    def __getitem__(self, number: int) -> Rule:
+        return self._at[self._place[number]]
+
+    def put(self, rules: Sequence[Rule]) -> None:
+        """Write rules that are not there into free places."""
+        free = len(self._free) - len(rules)
+        places = self._free[free:]
+        del self._free[free:]
+        self._place.update(zip([rule.id for rule in rules], places, strict=True))
+        self._at.update(zip(places, rules, strict=True))
+        self._cubes[:, places] = [rule.value for rule in rules], [rule.mask for rule in rules]
+        self._used = max(self._used, 1 + max(places, default=-1))
+
+    def remove(self, numbers: Sequence[int]) -> None:
+        """Free the places of rules."""
+        places = [self._place.pop(number) for number in numbers]
+        self._cubes[:, places] = [[_NOTHING], [0]]
+        self._free += places
+
+    def find(self, address: int) -> Rule | None:
+        """Return the entry that wins among those that match an address."""
+        values, masks = self._cubes[:, : self._used]
+        places = np.flatnonzero((masks & address) == values).tolist()
+        return min((self._at[place] for place in places), key=lambda rule: rule.order, default=None)

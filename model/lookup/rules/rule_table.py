@@ -4,7 +4,7 @@ Definition: docs/definitions/rule-caches.md. A prefix table has prefix masks, an
 """
 
 from bisect import bisect_left
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -16,6 +16,8 @@ __all__ = ["MOST_WIDTH", "Rule", "RuleTable", "Update"]
 
 MOST_WIDTH = 62
 """Bits of an address: values stand in int64."""
+
+_FIRST_BLOCK = 256
 
 
 class Rule(NamedTuple):
@@ -105,6 +107,11 @@ class RuleTable:
     def __getitem__(self, number: int) -> Rule:
         return self._by_id[number]
 
+    def named(self, numbers: Iterable[int]) -> list[Rule]:
+        """Return rules by their ids."""
+        by_id = self._by_id
+        return [by_id[number] for number in numbers]
+
     @property
     def full_mask(self) -> int:
         """The mask of a single address."""
@@ -133,9 +140,12 @@ class RuleTable:
     def match(self, address: int) -> Rule | None:
         """Return the rule that a TCAM finds; None: no rule matches."""
         values, masks = self.columns
-        found = (masks & address) == values
-        first = int(found.argmax()) if len(found) else 0
-        return self.rules[first] if len(found) and found[first] else None
+        for first, last in _blocks(len(self)):
+            found = (masks[first:last] & address) == values[first:last]
+            place = int(found.argmax())
+            if found[place]:
+                return self.rules[first + place]
+        return None
 
     def answer(self, address: int) -> int | None:
         """Return what a TCAM answers; None: no rule matches, the packet is dropped."""
@@ -144,12 +154,24 @@ class RuleTable:
 
     def winners(self, rule: Rule | None, value: int, mask: int) -> list[Rule]:
         """Return the rules that win over `rule` (None: all rules do) and overlap a cube, the best first."""
-        places = self._overlapping(value, mask, len(self) if rule is None else self.place(rule))
+        places = self._overlapping(value, mask, 0, len(self) if rule is None else self.place(rule))
         return [self.rules[place] for place in places]
 
-    def _overlapping(self, value: int, mask: int, above: int) -> list[int]:
-        values, masks = self.columns
-        found: list[int] = np.flatnonzero(((values[:above] ^ value) & masks[:above] & mask) == 0).tolist()
+    def few_winners(self, rule: Rule, most: int) -> list[int] | None:
+        """Return the ids of the rules that win over a rule and overlap it; None: more than `most`.
+
+        No more is looked at than it takes to see that there are too many.
+        """
+        places: list[int] = []
+        for first, last in _blocks(self.place(rule)):
+            places += self._overlapping(rule.value, rule.mask, first, last)
+            if len(places) > most:
+                return None
+        return [self._orders[place][1] for place in places]
+
+    def _overlapping(self, value: int, mask: int, first: int, last: int) -> list[int]:
+        values, masks = (column[first:last] for column in self.columns)
+        found: list[int] = (np.flatnonzero(((values ^ value) & masks & mask) == 0) + first).tolist()
         return found
 
     def has_winner(self, rule: Rule | None, value: int, mask: int) -> bool:
@@ -160,7 +182,7 @@ class RuleTable:
 
     def all_answer(self, value: int, mask: int, out: int | None) -> bool:
         """Tell whether every address of a cube has the same, given, answer."""
-        places = self._overlapping(value, mask, len(self))
+        places = self._overlapping(value, mask, 0, len(self))
         values, masks = (column[places] for column in self.columns)
         for k, rule in enumerate(self.rules[place] for place in places):
             shared = value | rule.value, mask | rule.mask
@@ -196,9 +218,19 @@ class RuleTable:
         self.rules.insert(place, rule)
         self._orders.insert(place, rule.order)
         self._by_id[rule.id] = rule
-        self._columns = None
+        if self._columns is not None:
+            self._columns = np.insert(self._columns, place, (rule.value, rule.mask), axis=1)
 
     def _remove(self, rule: Rule) -> None:
         place = self.place(rule)
         del self.rules[place], self._orders[place], self._by_id[rule.id]
-        self._columns = None
+        if self._columns is not None:
+            self._columns = np.delete(self._columns, place, axis=1)
+
+
+def _blocks(count: int) -> Iterator[tuple[int, int]]:
+    """Cut places into parts, four times as large each: what is asked for is often among the first ones."""
+    first, last = 0, _FIRST_BLOCK
+    while first < count:
+        yield first, min(last, count)
+        first, last = last, 4 * last

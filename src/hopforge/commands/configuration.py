@@ -24,6 +24,12 @@ def read(path: Path, command: str) -> "Config":
     return for_command(command, load_config(path, keys=False))
 
 
+def say_missing(path: Path, config: "Config", section: str) -> None:
+    """Print on stderr that a file has not written the section of what a command is about, if that is so."""
+    if section not in config.written:
+        complain(f"{path}: there is no section {section}: its defaults are taken")
+
+
 def say_unused(config: "Config", command: str, used: tuple[str, ...] = (), also_unused: Iterable[str] = ()) -> None:
     """Print which sections of the file the command did not use, on stderr.
 

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from hopforge.commands.configuration import read, say_unused
+from hopforge.commands.configuration import read, say_missing, say_unused
 from hopforge.commands.terminal import ConfigPath, output_folder, progress_bar
 
 
@@ -168,6 +168,7 @@ def gen_rule_cache(
     checked, folder = read(config, "gen rule-cache"), output_folder(output, "gen rule-cache", config)
     for path in generate_rule_cache(checked, folder, period_ns=period_ns):
         typer.echo(str(path))
+    say_missing(config, checked, "rule_cache")
     say_unused(checked, "gen rule-cache")
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from hopforge.commands.configuration import read
-from hopforge.commands.terminal import ConfigPath, output_folder, show_rows
+from hopforge.commands.terminal import ConfigPath, output_folder, show_rows, step_times
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -47,10 +47,12 @@ def timing(
     from hopforge.gen.synth_cells import read_library
     from hopforge.gen.timing import check_timing
 
-    report = check_timing(
-        read(config, _GENERATED.get(part, "timing")), part, read_library(liberty), period_ns=period_ns,
-        recipe=recipe, folder=output_folder(output, "timing", config), timeout_s=timeout_s,
-    )  # fmt: skip
+    checked, library = read(config, _GENERATED.get(part, "timing")), read_library(liberty)
+    with step_times() as steps:
+        report = check_timing(
+            checked, part, library, period_ns=period_ns, recipe=recipe,
+            folder=output_folder(output, "timing", config), timeout_s=timeout_s, progress=steps.begin,
+        )  # fmt: skip
     show_rows(report.rows())
     if report.problems:
         raise typer.Exit(1)

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from hopforge.commands.configuration import read, say_unused
+from hopforge.commands.configuration import read, say_missing, say_unused
 from hopforge.commands.terminal import ConfigPath, complain, output_folder, progress_bar, show_rows, step_times
 from hopforge.model.errors import UserError
 from hopforge.model.seeds import MOST_SEED
@@ -77,6 +77,8 @@ def cosim(
             seed=seed, waves=waves, output=output_folder(output, f"cosim {part}", config), progress=advance,
         )  # fmt: skip
     show_rows(report.rows())
+    if part == "rule_cache":
+        say_missing(config, checked, part)
     say_unused(checked, f"cosim --part {part}")
     if not report.passed:
         raise typer.Exit(1)
@@ -121,6 +123,9 @@ def mutate(
 
     drawn = sample_seed(seed, seed_from_commit)
     checked, blocks = [read(config, "mutate") for config in configs], block_names(block)
+    if "rule_cache" in blocks:
+        for path, each in zip(configs, checked, strict=True):
+            say_missing(path, each, "rule_cache")
     step = ""
     with step_times() as steps:
 

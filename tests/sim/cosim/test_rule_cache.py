@@ -8,6 +8,8 @@ import pytest
 from typer.testing import CliRunner
 
 from hopforge.cli import app
+from hopforge.commands.configuration import say_missing
+from hopforge.model.config import load_config
 
 FILE = """\
 name: small
@@ -45,7 +47,16 @@ def test_a_package_and_a_section_that_it_does_not_use(file: Path) -> None:
     assert result.exit_code == 0, result.output
     manifest = json.loads((file.parent / "gen" / "small_rule_cache.json").read_text())
     assert manifest["parameters"]["rows"] == 4 and manifest["derived"] == {"hit_cycles": 2, "miss_cycles": 6}
-    assert "traffic" in result.output
+    assert "traffic" in result.output and "there is no section" not in result.output
+
+
+def test_a_section_that_is_missing_is_told(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Of `gen rule-cache`, `cosim --part rule_cache` and `mutate`, which look at their file so."""
+    say_missing(file, load_config(file), "rule_cache")
+    assert capsys.readouterr().err == ""
+    file.write_text("name: small\ntopology: {kind: mesh, radices: [2]}\n")
+    say_missing(file, load_config(file), "rule_cache")
+    assert capsys.readouterr().err == f"hopforge: {file}: there is no section rule_cache: its defaults are taken\n"
 
 
 @pytest.mark.parametrize(

@@ -15,6 +15,7 @@ from hopforge.model.config import Config
 from hopforge.model.network.parts.program_arrays import ProgramError
 from hopforge.model.topology.failed import FailureError
 from hopforge.sim.packet import failures, golden_failures
+from hopforge.sim.packet.golden_credit_failures import GoldenCreditProgramFailures
 from hopforge.sim.packet.golden_program_failures import GoldenProgramFailures
 from hopforge.sim.packet.program_network import ProgramNetwork
 from hopforge.sim.packet.program_run import run_packet_program
@@ -34,7 +35,8 @@ def assert_equal_to_golden(checked: Config) -> Counter[str]:
     """Run both to the end, or to where nothing can happen any more; returns what happened."""
     network, what, done = ProgramNetwork(checked, 1), Counter[str](), False
     hosts, messages = hosts_of(network)
-    golden = GoldenProgramFailures(network.grid, network.settings, places(network), hosts, changes_of(network))
+    kind = GoldenCreditProgramFailures if network.settings.queues == "receiving" else GoldenProgramFailures
+    golden = kind(network.grid, network.settings, places(network), hosts, changes_of(network))
     error = ""
     while not done and not error:
         try:
@@ -62,12 +64,12 @@ def assert_equal_to_golden(checked: Config) -> Counter[str]:
     assert ours == theirs
     assert all(one.arrived < 0 for one in lost)
     counters = network.counters
+    table = network.failures.table()
     assert (len(golden.packets), golden.refused) == (counters["injected"], counters["refused"])
     arrived = [one for one in golden.packets if one.delivered >= 0]
     assert (len(arrived), sum(one.hops for one in arrived)) == (counters["delivered"], counters["hops_sum"])
     names = ["on_links", "in_switches", "unsent", "unroutable", "undrained"]
     expected = [[*(getattr(one, name) for name in names), one.in_force] for one in golden.losses]
-    table = network.failures.table()
     assert table[[*(f"packets_{name}" for name in names), "reprogrammed_cycle"]].to_numpy().tolist() == expected
     if error:  # indeed nothing comes any more
         golden.run(network.cycle + 300)
@@ -87,6 +89,8 @@ def assert_equal_to_golden(checked: Config) -> Counter[str]:
      ", rendezvous_bytes: 600, eager_bytes: 700, injection: packets", False),
     ("por", (4, 4), f"{{cycle: 12, links: [[0, 1], [5, 9]], {SOON}, repair_cycles: 9}}",
      "queue_packets: 2, feed_waits: true, ties: both", ", matched_bytes: 100, rendezvous_bytes: 2000", True),
+    ("ofr", (4, 3), f"{{cycle: 12, links: [[0, 1], [5, 9]], {SOON}, repair_cycles: 9}}",
+     "queue_packets: 2, queues: receiving", ", rendezvous_bytes: 600", True),
 ])  # fmt: skip
 def test_every_message_as_with_the_golden_hosts(
     tmp_path: Path, algorithm: str, radices: tuple[int, ...], parts: str, packet: str, traffic: str, lost: bool
@@ -106,6 +110,7 @@ def check_random(folder: Path, ranks: list[list[str]], parts: str, draw: st.Data
     workload = f"kind: trace, file: {write(folder, ranks)}, mapping: {{kind: file, file: {folder / 'hosts.txt'}}}"
     start = draw.draw(st.sampled_from(["", ", rendezvous_bytes: 512", ", matched_bytes: 513, injection: packets"]))
     more = draw.draw(st.sampled_from(["", ", feed_waits: true", ", switching: vct", ", wraparound: directions"]))
+    more += draw.draw(st.sampled_from(["", ", queues: receiving"]))
     algorithm, kind = draw.draw(
         st.sampled_from([("ofr", "torus"), ("por", "torus"), ("abr", "torus"), ("ofr", "mesh")])
     )
@@ -187,7 +192,7 @@ def test_a_lost_message_ends_the_run_with_its_ranks(tmp_path: Path) -> None:
     assert network.ranks["finished"][0] > 0
     (record,) = network.failures.records  # type: ignore[union-attr]
     assert (record.packets_on_links, record.messages_lost) == (1, 1)
-    assert record.losses()[-1] == "1 messages lost"
+    assert record.losses()[-1] == "1 message lost"
 
 
 def test_a_message_that_nobody_waits_for_is_lost_without_a_wrong_latency(tmp_path: Path) -> None:
@@ -200,10 +205,19 @@ def test_a_message_that_nobody_waits_for_is_lost_without_a_wrong_latency(tmp_pat
     found = run.values()
     # the second packet leaves its host 100 ns after the first
     assert (found["message_latency_ns"], found["message_latency_max_ns"], found["packets"]) == (900, 900, 1)
-    assert dict(run.rows())["0.4 µs"].startswith("link 0–1 fails; 1 packets lost (1 on links")
+    assert dict(run.rows())["0.4 µs"].startswith("link 0–1 fails; 1 packet lost (1 on links")
     run.write(tmp_path / "out")
     table = pd.read_csv(tmp_path / "out" / "failures.csv")
     assert table[["packets_lost", "messages_lost"]].to_numpy().tolist() == [[1, 1]]
+
+
+def test_a_program_whose_only_message_is_lost_has_no_latency(tmp_path: Path) -> None:
+    path = write(tmp_path, [["isend 1 0 5"], ["irecv 0 0 5"], [], []])
+    parts = f"{{cycle: 2, links: [[0, 1]], {SOON}}}"
+    checked = config(f"kind: trace, file: {path}", (4,), more=f"simulation: {{failures: [{parts}]}}")
+    found = run_packet_program(ProgramNetwork(checked, 1)).row()
+    assert found["packets"] == 0
+    assert np.isnan([found[f"{what}_ns"] for what in ("message_latency", "message_latency_max", "lifetime_max")]).all()
 
 
 @pytest.mark.parametrize("parts, end, links", [

@@ -97,3 +97,44 @@ def test_chakra_on_packet_routers_that_cannot_end(tmp_path: Path) -> None:
     waits = [[_node(0, 6, comm_src=1, comm_size=900)], [_node(0, 4, micros=1)]]
     with pytest.raises(UserError, match=r"rank 0"):
         _chakra(tmp_path, waits, NETWORK % ("por", ""))
+
+
+# ---- links that fail in the middle of a schedule ---------------------------------------------------------------------
+
+
+def _failing(folder: Path, ranks: list[str], cycle: int, queues: str = "sending", repair: str = "") -> Config:
+    parts = f"{{cycle: {cycle}, links: [[0, 1]], detection_cycles: 0, reprogram_cycles: 5{repair}}}"
+    network = f"{NETWORK % ('abr', f', queues: {queues}')}simulation: {{failures: [{parts}]}}\n"
+    return goal(folder, ranks, network)
+
+
+@pytest.mark.parametrize("queues", ["sending", "receiving"])
+def test_a_message_of_a_schedule_goes_around_a_failed_link(tmp_path: Path, queues: str) -> None:
+    """A link takes a packet 400 ns, both hosts 400 ns; handed over in the first cycle after its time."""
+    lines = ["a: calc 3000\nb: send 400b to 1\nb requires a", "recv 400b from 0"]
+    # the link fails while nothing is under way: 3 links instead of one; at 1000 ns the ways are known, at 2000 it works
+    assert run_app(_failing(tmp_path, lines, 0, queues)).found.message_latency_s == pytest.approx(1.6e-6)
+    again = run_app(_failing(tmp_path, lines, 0, queues, ", repair_cycles: 8"))
+    assert again.found.message_latency_s == pytest.approx(0.8e-6)
+    # 3000 ns is cycle 31: at its router in cycle 33, where it waits until the ways are known in cycle (15 + 5) · 2 = 40
+    late = run_app(_failing(tmp_path, lines, 15, queues))
+    back = 4e-7 if queues == "sending" else 0  # from the link before which it stands
+    assert late.found.message_latency_s == pytest.approx((40 - 31) * 1e-7 + back + 1.2e-6 + 2e-7)
+
+
+@pytest.mark.parametrize("queues", ["sending", "receiving"])
+def test_a_lost_message_of_a_schedule_is_named(tmp_path: Path, queues: str) -> None:
+    """On the link from 0.3 to 0.7 µs; ranks 2 and 3 go on for long after."""
+    pair = ["a: calc 5000\nb: send 400b to 3\nb requires a", "recv 400b from 2"]
+    lost = _failing(tmp_path, ["send 400b to 1", "recv 400b from 0", *pair], 2, queues)
+    with pytest.raises(UserError) as caught:
+        run_app(lost)
+    text = str(caught.value)
+    assert "the schedule cannot end: 1 receive waits for a message that never comes: rank 1 recv 400b from 0" in text
+    assert text.endswith("; failures lost 1 message: rank 0 → rank 1 (400 bytes)")
+
+
+def test_a_switch_with_a_rank_of_a_schedule_cannot_fail(tmp_path: Path) -> None:
+    network = f"{NETWORK % ('abr', '')}simulation: {{failures: [{{cycle: 2, switches: [1]}}]}}\n"
+    with pytest.raises(UserError, match="switch 1 fails takes host 1 of rank 1 along; hosts of ranks must work"):
+        run_app(goal(tmp_path, ["send 400b to 1", "recv 400b from 0"], network))

@@ -153,3 +153,31 @@ def test_bad_choices():
         choose(RuleTable([], 3), {}, 1, "best")
     with pytest.raises(ValueError, match="size must be at least 1, not 0"):
         choose(RuleTable([], 3), {}, 0, "cover")
+
+
+@given(data=st.data())
+def test_rules_are_found_in_blocks_as_by_looking_at_each(data):
+    """Blocks of 2, 6, 24 … rules, from a table that changes; every rule, and every number that would be too many."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("hopforge.model.lookup.rules.rule_table._FIRST_BLOCK", 2)
+        cubes = st.tuples(st.integers(0, 63), st.integers(0, 63), st.integers(0, 5))
+        rules = [Rule(n, v & m, m, p, n) for n, (v, m, p) in enumerate(data.draw(st.lists(cubes, max_size=30)))]
+        table = RuleTable(rules, 6)
+        assert table.columns.shape == (2, len(rules))
+        for number, (value, mask, priority) in enumerate(data.draw(st.lists(cubes, max_size=4)), 100):
+            table.apply(Update("add", Rule(number, value & mask, mask, priority, 0)))
+        for rule in data.draw(st.lists(st.sampled_from(rules), max_size=4, unique=True)) if rules else []:
+            table.apply(Update("del", rule))
+        order = sorted(table.rules, key=lambda rule: (-rule.priority, rule.id))
+        assert table.columns.T.tolist() == [[rule.value, rule.mask] for rule in order]
+        for address in range(64):
+            assert table.match(address) == next((rule for rule in order if address & rule.mask == rule.value), None)
+        for place, rule in enumerate(order):
+            above = [
+                other.id for other in order[:place]
+                if any(a & other.mask == other.value and a & rule.mask == rule.value for a in range(64))
+            ]  # fmt: skip
+            for most in (0, max(len(above) - 1, 0), len(above), len(above) + 3):
+                wanted = None if len(above) > most else sorted(above)
+                found = Dependencies(table).overlap(rule.id, most)
+                assert (None if found is None else sorted(found)) == wanted
