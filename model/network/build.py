@@ -117,7 +117,8 @@ def build_net(
     _set_router(state, router)
     set_source(state.record[0], source)
     empty = empty_sizes(topology, router, tables, wheel)
-    refuse_beyond_memory(state_bytes(topology, router, empty), f"the routers and hosts of the {topology.name}")
+    bytes_needed = state_bytes(topology, router, empty) + tables.routing.nbytes  # which is copied
+    refuse_beyond_memory(bytes_needed, f"the routers and hosts of the {topology.name}")
     filled = wired_records(topology, router, tables, latency) | filled_arrays(topology, router, source, tables, seed)
     state.record["script_flits"] = script_flits(source, filled)
     for name, array in gather(filled, {name: (max(size, 1), ARRAYS[name]) for name, size in empty.items()}).items():

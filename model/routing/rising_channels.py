@@ -124,7 +124,7 @@ def _masks(table: NDArray[np.int32], place: int, size: int) -> NDArray[np.uint64
     if words != (ports + 63) // 64:
         raise IrregularError(f"the table has masks of {words} words for {ports} ports")
     halves = np.ascontiguousarray(_part(table, place, 2 * words * size), "<i4")
-    masks = halves.view("<u8").astype(np.uint64, copy=False).reshape(size, words)
+    masks = np.require(halves.view("<u8"), np.uint64, "A").reshape(size, words)
     if ports & 63 and (masks[:, -1] >> np.uint64(ports & 63)).any():
         raise IrregularError("the table names ports that there are not")
     return masks
@@ -147,15 +147,15 @@ def _match_network(topology: Topology, t: NDArray[np.int32], kind: NDArray[np.in
         raise IrregularError("both directions of a link go up, or both go down")
 
 
-def _classes_of_vcs(t: NDArray[np.int32], vcs: int) -> NDArray[np.int32]:
-    """Class of each virtual channel, int32[vc]; every one belongs to the class that its mask says."""
+def _classes_of_vcs(t: NDArray[np.int32], vcs: int) -> NDArray[np.int64]:
+    """Class of each virtual channel, int64[vc]; every one belongs to the class that its mask says."""
     count = int(t[CLASSES])
     of_vc, masks = _part(t, CLASS, vcs), _part(t, MASK, count)
     for k in range(count):
         own = sum(1 << v for v in range(vcs) if of_vc[v] == k)
         if own == 0 or int(masks[k]) & 0xFFFFFFFF != own:
             raise IrregularError(f"class {k} has other virtual channels than routers take for those of it")
-    return of_vc
+    return of_vc.astype(np.int64)
 
 
 def _places(source: NDArray[np.int64], target: NDArray[np.int64], nodes: int) -> NDArray[np.int64] | None:

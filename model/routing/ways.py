@@ -4,12 +4,14 @@ A *way* from a router to a goal is what one of three rules allows (docs/definiti
 one shortest path, or that of section `tables`.
 """
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from hopforge.model.free_memory import refuse_beyond_memory
 from hopforge.model.irregular.failure import linked_tables
 from hopforge.model.irregular.tables import next_ports
 from hopforge.model.routing.graph import shortest_ports
@@ -18,8 +20,12 @@ from hopforge.model.topology import Topology
 from hopforge.model.topology.groups import GROUPED_KINDS, router_groups
 from hopforge.model.topology.routing_table import distances
 
-#: routers of a network whose ways are kept: 12 bytes a pair
-MAX_ROUTERS = 4096
+#: routers of a network whose ways are kept
+MAX_ROUTERS = 16384
+#: entries of the table of ways (`ways_table`), whose places are entries, too, but for what does not grow with all pairs
+_MOST_ENTRIES = (1 << 31) - (1 << 27)
+#: pairs of routers whose ways are sought at once
+_BLOCK_PAIRS = 1 << 22
 #: links of a way: its length is kept in eight bits
 MAX_LENGTH = 255
 #: kinds on which the lowest port of all shortest ways is that of dimension order
@@ -69,13 +75,19 @@ def find_ways(topology: Topology, rule: str, name: str, options: dict[str, Any])
     Raises
     ------
     RoutingError
-        Too large a network, or routers with too many ports.
+        Too large a network.
+    UserError
+        One that needs more memory than there is, with both figures.
     """
-    if topology.routers > MAX_ROUTERS:
+    words = mask_words(topology)
+    most = min(MAX_ROUTERS, math.isqrt(_MOST_ENTRIES // (2 * words + 1)))
+    if topology.routers > most:
+        of_ports = f" of {topology.max_ports} ports" if most < MAX_ROUTERS else ""
         raise RoutingError(
-            f"routing.algorithm {name} keeps the ways of all pairs of at most {MAX_ROUTERS} routers, not "
+            f"routing.algorithm {name} keeps the ways of all pairs of at most {most} routers{of_ports}, not "
             f"{topology.routers}"
         )
+    refuse_beyond_memory(topology.routers**2 * (28 + 16 * words), f"the ways of all pairs of the {topology.name}")
     found = _of_tables(topology, options) if rule == "tables" else _shortest(topology, rule)
     if found.length.max(initial=0) > MAX_LENGTH:
         raise RoutingError(
@@ -126,10 +138,12 @@ def ways_to_groups(ways: Ways, groups: NDArray[np.int64], homes: NDArray[np.inte
 
 def _all_shortest(topology: Topology, length: NDArray[np.int32]) -> NDArray[np.uint64]:
     ports = np.zeros((*length.shape, mask_words(topology)), np.uint64)
+    rows = max(_BLOCK_PAIRS // topology.routers, 1)
     for port in range(topology.max_ports):
-        here = np.flatnonzero(topology.peer_router[:, port] >= 0)
-        nearer = length[topology.peer_router[here, port]] == length[here] - 1
-        ports[here, :, port >> 6] |= nearer.astype(np.uint64) << np.uint64(port & 63)
+        linked = np.flatnonzero(topology.peer_router[:, port] >= 0)
+        for here in np.split(linked, range(rows, len(linked), rows)):
+            nearer = length[topology.peer_router[here, port]] == length[here] - 1
+            ports[here, :, port >> 6] |= nearer.astype(np.uint64) << np.uint64(port & 63)
     return ports
 
 
