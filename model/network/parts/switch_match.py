@@ -4,7 +4,7 @@ from typing import Any
 
 from numba import int64, uint64
 
-from hopforge.model.kernel.bits import bit_of, bits_between, first_of_mask, trailing_zeros
+from hopforge.model.kernel.bits import bit_of, bits_at, bits_between, first_of_mask, trailing_zeros
 from hopforge.model.kernel.compile import c_kernel, inlined, inner
 from hopforge.model.kernel.memory import int8s, int64s, words
 from hopforge.model.network.core.hooks import HOOK_SIGNATURE
@@ -27,6 +27,8 @@ from hopforge.model.network.parts.maximum_match import match_most_ports
 def any_asks(net: Net, router: int) -> bool:
     """Whether somebody asks for an output port of a router."""
     first, last = router * net.ports, (router + 1) * net.ports
+    if net.ports <= 64:
+        return bool(bits_at(words(net.asking), first, net.ports) != uint64(0))
     found = uint64(0)
     for word in range(first >> 6, (last + 63) >> 6):
         found |= bits_between(words(net.asking)[word], word, first, last)
@@ -117,8 +119,9 @@ def ask(net: Net, i: int, v: int, o: int) -> None:
 @inlined
 def forget(masks: Any, number: int, count: int) -> None:
     """Clear mask `number` of masks of `count` words."""
-    for k in range(number * count, (number + 1) * count):
-        masks[k] = 0
+    masks[number * count] = 0
+    for k in range(1, count):
+        masks[number * count + k] = 0
 
 
 @inlined
@@ -246,6 +249,26 @@ def match_ports(net: Net, router: int, speculative: int) -> int:
     return match_diagonals(net, router, speculative)
 
 
+@inlined
+def asking_vcs(net: Net, first: int, word: int) -> Any:
+    """Word of the mask of the VCs that ask for an output port of the router whose ports begin at `first`."""
+    asking, last = uint64(0), first + net.ports
+    if net.ports <= 64:
+        asked = bits_at(words(net.asking), first, net.ports)
+        while asked != uint64(0):
+            p = first + trailing_zeros(asked)
+            asked &= asked - uint64(1)
+            asking |= words(net.switching)[p * net.vc_words + word]
+        return asking
+    for k in range(first >> 6, (last + 63) >> 6):
+        asked = bits_between(words(net.asking)[k], k, first, last)
+        while asked != uint64(0):
+            p = (k << 6) + trailing_zeros(asked)
+            asked &= asked - uint64(1)
+            asking |= words(net.switching)[p * net.vc_words + word]
+    return asking
+
+
 @inner
 def collect_requests(net: Net, router: int, now: int) -> tuple[Any, Any]:
     """List in ``net.match_input`` and so on, by increasing input and VC, who asks for which output without speculation.
@@ -253,19 +276,13 @@ def collect_requests(net: Net, router: int, now: int) -> tuple[Any, Any]:
     Returns the number of requests, and a mask of inputs and outputs (in one) that is 0 if none has several. Beyond 64
     ports two may share a bit of it.
     """
-    first_port, last_port = router * net.ports, (router + 1) * net.ports
+    first_port = router * net.ports
     first = first_port * net.vcs
     match_input, match_output, match_vc = int64s(net.match_input), int64s(net.match_output), int64s(net.match_vc)
     pairs = int64(0)
     inputs, outputs, shared = uint64(0), uint64(0), uint64(0)
     for word in range(net.vc_words):
-        asking = uint64(0)
-        for k in range(first_port >> 6, (last_port + 63) >> 6):
-            asked = bits_between(words(net.asking)[k], k, first_port, last_port)
-            while asked != uint64(0):
-                p = (k << 6) + trailing_zeros(asked)
-                asked &= asked - uint64(1)
-                asking |= words(net.switching)[p * net.vc_words + word]
+        asking = asking_vcs(net, first_port, word)
         while asking != uint64(0):
             number = (word << 6) + trailing_zeros(asking)
             asking &= asking - uint64(1)
