@@ -76,6 +76,7 @@ def test_ways_on_far_ports_are_those_on_near_ones(network: str) -> None:
     assert len(near[1]) > 1000
 
 
+@pytest.mark.study  # compiles another kernel
 def test_routers_of_queues_take_the_same_ways() -> None:
     text = f"name: x\n{HYPERX}\nrouting: {{algorithm: minimal}}\nrouter: {{vcs: 2, model: input_output_queued}}\n"
     config, found = parse_config(text), []
@@ -102,7 +103,13 @@ MATCHED = {
 ONE_WAY = f"{HYPERX}\nrouting: {{algorithm: minimal, ways: one}}\ntraffic: {{packet_range: [1, 4]}}\n"
 
 
-@pytest.mark.parametrize("router", list(MATCHED))
+#: their kernels take long to compile
+RARE = {"shared speculation", "chosen ahead", "steps", "steps, input first"}
+
+
+@pytest.mark.parametrize("router", [
+    pytest.param(name, marks=pytest.mark.study) if name in RARE else name for name in MATCHED
+])  # fmt: skip
 def test_switches_on_far_ports_grant_as_those_on_near_ones(router: str) -> None:
     """Every pointer of every arbiter decides on the order of ports only."""
     near, far = (grants(f"{ONE_WAY}router: {{{MATCHED[router]}}}", 0.7, step) for step in (1, 23))
