@@ -71,6 +71,27 @@ def first_of_words(masks: Any, first: int, count: int, start: int) -> Any:
     return int64((word << 6) + trailing_zeros(found))
 
 
+@inlined
+def first_of_mask(masks: Any, first: int, count: int, start: int) -> int:
+    """As `first_of_words` for a mask that has a bit; one word takes no loop."""
+    if count == 1:
+        return first_at_or_after(masks[first], start)
+    return int64(first_of_words(masks, first, count, start))
+
+
+@inner
+def first_without(masks: Any, first: int, without: Any, count: int, start: int) -> Any:
+    """As `first_of_words` for the bits that the mask `without` does not have; −1: there are none."""
+    word = start >> 6
+    found = ((masks[first + word] & ~without[word]) >> uint64(start & 63)) << uint64(start & 63)
+    for _ in range(count):
+        if found != uint64(0):
+            break
+        word = word + 1 if word + 1 < count else 0
+        found = masks[first + word] & ~without[word]
+    return int64((word << 6) + trailing_zeros(found)) if found != uint64(0) else int64(-1)
+
+
 @inner
 def any_bit(masks: Any, first: int, count: int) -> bool:
     """Whether a mask of `count` words from ``masks[first]`` on has a bit."""

@@ -40,6 +40,12 @@ def event_capacity(topology: Topology, router: RouterParameters, tables: Tables)
     return of_port * topology.routers * topology.max_ports + topology.hosts
 
 
+def port_words(topology: Topology, router: RouterParameters) -> int:
+    """Words of a mask of ports: those of a router, or of its crossbar if there are more."""
+    speedup = max(router.input_speedup, router.output_speedup) if router.sped_up else 1
+    return (topology.max_ports * speedup + 63) // 64
+
+
 def needs_lists(topology: Topology, router: RouterParameters, tables: Tables) -> bool:
     """Whether VA works on lists of requests: heads that choose among outputs, and allocators of other kinds."""
     separable = VC_ALLOCATORS[router.va] in (INPUT_FIRST, OUTPUT_FIRST) and router.arbiter != "matrix"
@@ -53,10 +59,11 @@ def empty_sizes(topology: Topology, router: RouterParameters, tables: Tables, wh
     """Entries of each array that begins with zeros; `wheel`: slots of a wheel of events."""
     R, P, V, H = topology.routers, topology.max_ports, router.vcs, topology.hosts
     NI, NP, width = R * P * V, R * P, P * V
-    words, port_words, vc_words = (R + 63) // 64, (NP + 63) // 64, (width + 63) // 64
+    words, all_port_words, vc_words = (R + 63) // 64, (NP + 63) // 64, (width + 63) // 64
     capacity = event_capacity(topology, router, tables)
     pairs = width * V if router.va == "wavefront" else 3 * width if router.va == "max_size" else 1
-    pairs = max(pairs, 3 * width) if router.sa == "max_size" else pairs
+    many = port_words(topology, router)
+    pairs = max(pairs, 2 * width + P * many) if router.sa == "max_size" else pairs
     lists = needs_lists(topology, router, tables)
     speculative = NI if router.speculation or router.va == "free_queue" or router.hold_switch else 1
     return {
@@ -68,11 +75,11 @@ def empty_sizes(topology: Topology, router: RouterParameters, tables: Tables, wh
         "candidate": tables.max_candidates * (NI + tables.decides if lists else 1),
         "active": words,
         "waiting": R * vc_words if lists else 1,
-        "wanted": 1 if lists else port_words,
+        "wanted": 1 if lists else all_port_words,
         "heads_at": 1 if lists else NP,
         "switching": NP * vc_words,
-        "asking": port_words,
-        "offered": port_words,
+        "asking": all_port_words,
+        "offered": all_port_words,
         "offers": 64 * P,
         "draining": words,
         "granted_input": NP,
@@ -99,12 +106,16 @@ def empty_sizes(topology: Topology, router: RouterParameters, tables: Tables, wh
         "pair_order": pairs,
         "pair_request": pairs,
         "pair_output": pairs,
-        "asking_inputs": 64,
-        "asking_outputs": 64,
-        "representative": 64 * 64,
-        "match_input": max(width, 64),
-        "match_output": max(width, 64),
-        "match_vc": max(width, 64),
+        "asking_inputs": 64 * many * many,
+        "asking_outputs": 64 * many * many,
+        "requested": many,
+        "chosen": many,
+        "taken_inputs": many,
+        "taken_outputs": many,
+        "representative": (64 * many) ** 2,
+        "match_input": max(width, 64 * many),
+        "match_output": max(width, 64 * many),
+        "match_vc": max(width, 64 * many),
         "crossbar_pointer": NP * (router.output_speedup + 2 * router.input_speedup) if router.sped_up else 1,
         "credit_sent": NP if router.sped_up else 1,
         "credit_step": NP if router.sped_up else 1,

@@ -17,6 +17,7 @@ from hopforge.model.network.arrays import (
     filled_arrays,
     needs_lists,
     pool_size,
+    port_words,
     set_source,
     state_bytes,
 )
@@ -116,7 +117,8 @@ def build_net(
     _set_router(state, router)
     set_source(state.record[0], source)
     empty = empty_sizes(topology, router, tables, wheel)
-    refuse_beyond_memory(state_bytes(topology, router, empty), f"the routers and hosts of the {topology.name}")
+    bytes_needed = state_bytes(topology, router, empty) + tables.routing.nbytes  # which is copied
+    refuse_beyond_memory(bytes_needed, f"the routers and hosts of the {topology.name}")
     filled = wired_records(topology, router, tables, latency) | filled_arrays(topology, router, source, tables, seed)
     state.record["script_flits"] = script_flits(source, filled)
     for name, array in gather(filled, {name: (max(size, 1), ARRAYS[name]) for name, size in empty.items()}).items():
@@ -168,12 +170,6 @@ def _check_limits(topology: Topology, router: RouterParameters, source: SourcePa
         raise NetworkError(f"ports must be at most {MAX_PORTS}, not {P} ({topology.name})")
     if P > ONE_WORD_PORTS:
         _check_wide(topology, router, tables)
-    for key, speedup in (("input_speedup", router.input_speedup), ("output_speedup", router.output_speedup)):
-        if P * speedup > ONE_WORD_PORTS and router.sped_up:
-            raise NetworkError(
-                f"router.{key} must leave at most {ONE_WORD_PORTS} crossbar ports with speedups and iterations, not "
-                f"{P} x {speedup} ({topology.name})"
-            )
     if tables.max_candidates > MAX_CANDIDATES:
         raise NetworkError(f"a packet may have at most {MAX_CANDIDATES} candidates, not {tables.max_candidates}")
     if router.switching != "wormhole" and source.longest > router.buffer_flits:
@@ -192,10 +188,6 @@ def _check_wide(topology: Topology, router: RouterParameters, tables: Tables) ->
     """Refuse what has masks of one word for the ports of a router."""
     routes = "table" if router.lookup is None else "lookup"
     checks = [
-        ("router.sa", SWITCH_ALLOCATORS[router.sa] == OUTPUT_FIRST, "output_first or islip", router.sa),
-        ("router.arbiter", router.arbiter == "round_robin", "round_robin", router.arbiter),
-        ("router.speculation", router.speculation is False, "false", router.speculation),
-        ("router.hold_switch", not router.hold_switch, "false", router.hold_switch),
         ("router.route_computation", router.lookup is None, "table", routes),
         ("routing.algorithm", tables.agents is None, "another one than dqn", "dqn"),
     ]
@@ -215,7 +207,8 @@ def _set_sizes(state: NetState, topology: Topology, router: RouterParameters, ta
     s["input_vcs"] = s["output_vcs"] = R * P * V
     s["wheel_mask"], s["max_candidates"] = wheel - 1, tables.max_candidates
     s["free_packets"], s["latency_min"] = pool_size(topology.hosts), NEVER
-    s["router_words"], s["vc_words"], s["port_words"] = ((n + 63) // 64 for n in (R, P * V, P))
+    s["router_words"], s["vc_words"] = (R + 63) // 64, (P * V + 63) // 64
+    s["port_words"] = port_words(topology, router)
     s["port_share"] = (1 << PORT_SHARE_BITS) // V + 1
     s["event_capacity"] = event_capacity(topology, router, tables)
     s["injects_by_destination"] = tables.inject_by_destination is not None
@@ -270,7 +263,7 @@ def _put_router_parts(state: NetState, router: RouterParameters, ports: int) -> 
         state.put_function("switch_match", match_chosen)
     elif router.speculation != "shared" and own_match:
         state.put_function("switch_match", switch_match)
-    elif ports > ONE_WORD_PORTS:
+    elif router.speculation != "shared" and ports > ONE_WORD_PORTS:
         state.put_function("switch_match", wide_match)
 
 

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from hopforge.model.routing.deadlock import is_acyclic
 from hopforge.model.routing.plan import RoutingError, vc_range
 from hopforge.model.routing.ways import Ways
-from hopforge.model.routing.ways_survey import Survey, rising_channels, survey
+from hopforge.model.routing.ways_survey import Survey, ports_of_masks, rising_channels, survey
 from hopforge.model.topology import Topology
 
 #: schemes: a class for each part of the way, for each turn from down to up, for each link
@@ -39,7 +39,7 @@ class Classes:
         Channels that go up.
     left : ndarray, int16[goal, router, down]
         By how much the class still rises on the way from a router to a goal, at most.
-    after : ndarray, uint64[router, port]
+    after : ndarray, uint64[router, port, word]
         As in `Survey`.
     words : str
         For people.
@@ -171,9 +171,7 @@ def _hop_classes(topology: Topology, ways: Ways, found: Survey, *, detours: bool
 def _waits_for_nothing(topology: Topology, found: Survey) -> bool:
     """Whether the channels of all ways can be put in an order."""
     ports = topology.max_ports
-    into = np.flatnonzero(found.after)
-    bits = found.after.reshape(-1)[into][:, None] >> np.arange(ports, dtype=np.uint64) & np.uint64(1)
-    edge, port = np.nonzero(bits)
-    router, in_port = into[edge] // ports, into[edge] % ports
+    into, port = ports_of_masks(found.after.reshape(topology.routers * ports, -1))
+    router, in_port = into // ports, into % ports
     source = topology.peer_router[router, in_port].astype(np.int64) * ports + topology.peer_port[router, in_port]
     return is_acyclic(source, router * ports + port, topology.routers * ports)

@@ -39,6 +39,7 @@ from hopforge.model.routing.ways_table import (
     PORTS,
     ROUTERS,
     RULE,
+    WORDS,
     add_arrival,
     add_one_way,
     add_way,
@@ -162,13 +163,15 @@ def _other_at(table: Any, router: int, home: int, place: int) -> int:
 @njit
 def _least_port(net: Net, table: Any, router: int, goal: int) -> int:
     """Port of least use towards a router, of equals the first."""
-    mask, best, least = way_ports(table, router, goal), -1, 0
-    while mask != uint64(0):
-        port = trailing_zeros(mask)
-        mask &= mask - uint64(1)
-        used = used_credits(net, router, port)
-        if best < 0 or used < least:
-            best, least = port, used
+    best, least = -1, 0
+    for word in range(table[WORDS]):
+        mask = way_ports(table, router, goal, word)
+        while mask != uint64(0):
+            port = (word << 6) + trailing_zeros(mask)
+            mask &= mask - uint64(1)
+            used = used_credits(net, router, port)
+            if best < 0 or used < least:
+                best, least = port, used
     return best
 
 

@@ -4,23 +4,28 @@ A *way* from a router to a goal is what one of three rules allows (docs/definiti
 one shortest path, or that of section `tables`.
 """
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from hopforge.model.free_memory import refuse_beyond_memory
 from hopforge.model.irregular.failure import linked_tables
 from hopforge.model.irregular.tables import next_ports
 from hopforge.model.routing.graph import shortest_ports
 from hopforge.model.routing.plan import RoutingError
 from hopforge.model.topology import Topology
 from hopforge.model.topology.groups import GROUPED_KINDS, router_groups
-from hopforge.model.topology.limits import ONE_WORD_PORTS
 from hopforge.model.topology.routing_table import distances
 
-#: routers of a network whose ways are kept: 12 bytes a pair
-MAX_ROUTERS = 4096
+#: routers of a network whose ways are kept
+MAX_ROUTERS = 16384
+#: entries of the table of ways (`ways_table`), whose places are entries, too, but for what does not grow with all pairs
+_MOST_ENTRIES = (1 << 31) - (1 << 27)
+#: pairs of routers whose ways are sought at once
+_BLOCK_PAIRS = 1 << 22
 #: links of a way: its length is kept in eight bits
 MAX_LENGTH = 255
 #: kinds on which the lowest port of all shortest ways is that of dimension order
@@ -33,8 +38,8 @@ class Ways:
 
     Attributes
     ----------
-    ports : ndarray, uint64[router, goal]
-        Mask of ports that a packet for router `goal` may take; 0 on the diagonal.
+    ports : ndarray, uint64[router, goal, word]
+        Mask of ports that a packet for router `goal` may take, 64 in a word; 0 on the diagonal.
     length : ndarray, int32[router, goal]
         Links to the goal.
     """
@@ -45,7 +50,12 @@ class Ways:
     @property
     def most_ports(self) -> int:
         """Largest number of ports that a packet may choose from."""
-        return int(np.bitwise_count(np.unique(self.ports)).max())
+        return int(np.bitwise_count(self.ports).sum(axis=2, dtype=np.int64).max())
+
+
+def mask_words(topology: Topology) -> int:
+    """Return the words of a mask of the ports of a router."""
+    return (topology.max_ports + 63) // 64
 
 
 def find_ways(topology: Topology, rule: str, name: str, options: dict[str, Any]) -> Ways:
@@ -65,17 +75,19 @@ def find_ways(topology: Topology, rule: str, name: str, options: dict[str, Any])
     Raises
     ------
     RoutingError
-        Too large a network, or routers with too many ports.
+        Too large a network.
+    UserError
+        One that needs more memory than there is, with both figures.
     """
-    if topology.routers > MAX_ROUTERS:
+    words = mask_words(topology)
+    most = min(MAX_ROUTERS, math.isqrt(_MOST_ENTRIES // (2 * words + 1)))
+    if topology.routers > most:
+        of_ports = f" of {topology.max_ports} ports" if most < MAX_ROUTERS else ""
         raise RoutingError(
-            f"routing.algorithm {name} keeps the ways of all pairs of at most {MAX_ROUTERS} routers, not "
+            f"routing.algorithm {name} keeps the ways of all pairs of at most {most} routers{of_ports}, not "
             f"{topology.routers}"
         )
-    if topology.max_ports > ONE_WORD_PORTS:
-        raise RoutingError(
-            f"routing.algorithm {name} takes at most {ONE_WORD_PORTS} ports a router, not {topology.max_ports}"
-        )
+    refuse_beyond_memory(topology.routers**2 * (28 + 16 * words), f"the ways of all pairs of the {topology.name}")
     found = _of_tables(topology, options) if rule == "tables" else _shortest(topology, rule)
     if found.length.max(initial=0) > MAX_LENGTH:
         raise RoutingError(
@@ -87,9 +99,9 @@ def find_ways(topology: Topology, rule: str, name: str, options: dict[str, Any])
 def _shortest(topology: Topology, rule: str) -> Ways:
     length = distances(topology)
     if rule == "one" and topology.kind not in _ORDERED:
-        return Ways(_single(shortest_ports(topology, length)), length)
+        return Ways(_single(topology, shortest_ports(topology, length)), length)
     ports = _all_shortest(topology, length)
-    return Ways(ports if rule == "all" else ports & -ports.astype(np.int64).astype(np.uint64), length)
+    return Ways(ports if rule == "all" else _lowest(ports), length)
 
 
 def groups_of(topology: Topology, name: str) -> NDArray[np.int64]:
@@ -112,12 +124,12 @@ def groups_of(topology: Topology, name: str) -> NDArray[np.int64]:
 def ways_to_groups(ways: Ways, groups: NDArray[np.int64], homes: NDArray[np.integer[Any]]) -> Ways:
     """Return the ways to the nearest routers with hosts of each group: arrays [router, group]; none inside it."""
     count = int(groups.max()) + 1
-    ports = np.zeros((len(groups), count), np.uint64)
+    ports = np.zeros((len(groups), count, ways.ports.shape[2]), np.uint64)
     length = np.zeros((len(groups), count), np.int32)
     for group in range(count):
         inside = homes[groups[homes] == group]
         length[:, group] = ways.length[:, inside].min(axis=1)
-        nearest = ways.length[:, inside] == length[:, group][:, None]
+        nearest = (ways.length[:, inside] == length[:, group][:, None])[:, :, None]
         ports[:, group] = np.bitwise_or.reduce(np.where(nearest, ways.ports[:, inside], np.uint64(0)), axis=1)
         length[groups == group, group] = 0
         ports[groups == group, group] = 0
@@ -125,16 +137,30 @@ def ways_to_groups(ways: Ways, groups: NDArray[np.int64], homes: NDArray[np.inte
 
 
 def _all_shortest(topology: Topology, length: NDArray[np.int32]) -> NDArray[np.uint64]:
-    ports = np.zeros(length.shape, np.uint64)
+    ports = np.zeros((*length.shape, mask_words(topology)), np.uint64)
+    rows = max(_BLOCK_PAIRS // topology.routers, 1)
     for port in range(topology.max_ports):
-        here = np.flatnonzero(topology.peer_router[:, port] >= 0)
-        nearer = length[topology.peer_router[here, port]] == length[here] - 1
-        ports[here] |= nearer.astype(np.uint64) << np.uint64(port)
+        linked = np.flatnonzero(topology.peer_router[:, port] >= 0)
+        for here in np.split(linked, range(rows, len(linked), rows)):
+            nearer = length[topology.peer_router[here, port]] == length[here] - 1
+            ports[here, :, port >> 6] |= nearer.astype(np.uint64) << np.uint64(port & 63)
     return ports
 
 
-def _single(port: NDArray[np.int32]) -> NDArray[np.uint64]:
-    return np.where(port >= 0, np.uint64(1) << np.maximum(port, 0).astype(np.uint64), np.uint64(0))
+def _lowest(ports: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """Keep the lowest port of each mask."""
+    kept = ports & -ports.astype(np.int64).astype(np.uint64)
+    for word in range(1, ports.shape[2]):
+        kept[:, :, word][(ports[:, :, :word] != 0).any(axis=2)] = 0
+    return kept
+
+
+def _single(topology: Topology, port: NDArray[np.int32]) -> NDArray[np.uint64]:
+    ports = np.zeros((*port.shape, mask_words(topology)), np.uint64)
+    for word in range(ports.shape[2]):
+        inside = (port >> 6) == word  # of -1 it is -1
+        ports[:, :, word][inside] = np.uint64(1) << (port[inside] & 63).astype(np.uint64)
+    return ports
 
 
 def _of_tables(topology: Topology, options: dict[str, Any]) -> Ways:
@@ -152,4 +178,4 @@ def _of_tables(topology: Topology, options: dict[str, Any]) -> Ways:
         if not found.any():
             break
         length[found] = links
-    return Ways(_single(port), length)
+    return Ways(_single(topology, port), length)

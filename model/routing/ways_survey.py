@@ -7,8 +7,8 @@ from numba import int64, uint64
 from numpy.typing import NDArray
 
 from hopforge.model.kernel.bits import trailing_zeros
-from hopforge.model.kernel.compile import kernel
-from hopforge.model.routing.ways import Ways
+from hopforge.model.kernel.compile import inner, kernel
+from hopforge.model.routing.ways import Ways, mask_words
 from hopforge.model.topology import Topology
 
 
@@ -22,8 +22,8 @@ class Survey(NamedTuple):
         host) or down.
     turned, passed : ndarray, int16[router, down]
         Most turns, and most links, of a packet that a host has sent somewhere, when it comes by here; −1: none does.
-    after : ndarray, uint64[router, port]
-        Mask of output ports that a packet can take that came in by a port, −1 as 0.
+    after : ndarray, uint64[router, port, word]
+        Mask of output ports that a packet can take that came in by a port, 64 in a word, −1 as 0.
     """
 
     turns: NDArray[np.int16]
@@ -32,9 +32,15 @@ class Survey(NamedTuple):
     after: NDArray[np.uint64]
 
 
+@inner
+def _add_mask(masks, more):  # type: ignore[no-untyped-def]
+    for word in range(len(masks)):
+        masks[word] |= more[word]
+
+
 @kernel
 def _survey(peer_router, peer_port, up, ports, length, hosts, turns, turned, passed, after):  # type: ignore[no-untyped-def]
-    routers = peer_router.shape[0]
+    routers, words = peer_router.shape[0], ports.shape[2]
     order = np.empty(routers, np.int64)
     count = np.zeros(routers + 1, np.int64)
     so_far = np.empty((routers, 2), np.int16)
@@ -56,38 +62,40 @@ def _survey(peer_router, peer_port, up, ports, length, hosts, turns, turned, pas
             router = order[k]
             for came in range(2):
                 most = 0
-                mask = ports[router, goal]
-                while mask != uint64(0):
-                    port = trailing_zeros(mask)
-                    mask &= mask - uint64(1)
-                    there, rises = peer_router[router, port], int64(up[router, port])
-                    most = max(most, came * rises + turns[goal, there, 1 - rises])
+                for word in range(words):
+                    mask = ports[router, goal, word]
+                    while mask != uint64(0):
+                        port = (word << 6) + trailing_zeros(mask)
+                        mask &= mask - uint64(1)
+                        there, rises = peer_router[router, port], int64(up[router, port])
+                        most = max(most, came * rises + turns[goal, there, 1 - rises])
                 turns[goal, router, came] = most
         if not hosts[goal]:
             continue
         so_far[:] = -1
         for k in range(reached - 1, -1, -1):  # farthest first: turns and links behind a packet
             router = order[k]
-            mask = ports[router, goal]
-            while mask != uint64(0):
-                port = trailing_zeros(mask)
-                mask &= mask - uint64(1)
-                there, rises = peer_router[router, port], int64(up[router, port])
-                way, hops = -1, -1
-                if hosts[router]:
-                    way, hops = 0, 0
-                for came in range(2):
-                    if so_far[router, came] >= 0:
-                        way = max(way, so_far[router, came] + came * rises)
-                        hops = max(hops, links[router, came])
-                if way < 0:
-                    continue
-                direction = 1 - rises
-                if so_far[there, direction] < 0:
-                    links[there, direction] = -1
-                so_far[there, direction] = max(so_far[there, direction], way)
-                links[there, direction] = max(links[there, direction], hops + 1)
-                after[there, peer_port[router, port]] |= ports[there, goal]
+            if not hosts[router] and so_far[router, 0] < 0 and so_far[router, 1] < 0:
+                continue
+            for word in range(words):
+                mask = ports[router, goal, word]
+                while mask != uint64(0):
+                    port = (word << 6) + trailing_zeros(mask)
+                    mask &= mask - uint64(1)
+                    there, rises = peer_router[router, port], int64(up[router, port])
+                    way, hops = -1, -1
+                    if hosts[router]:
+                        way, hops = 0, 0
+                    for came in range(2):
+                        if so_far[router, came] >= 0:
+                            way = max(way, so_far[router, came] + came * rises)
+                            hops = max(hops, links[router, came])
+                    direction = 1 - rises
+                    if so_far[there, direction] < 0:
+                        links[there, direction] = -1
+                    so_far[there, direction] = max(so_far[there, direction], way)
+                    links[there, direction] = max(links[there, direction], hops + 1)
+                    _add_mask(after[there, peer_port[router, port]], ports[there, goal])
         for router in range(routers):
             for came in range(2):
                 if so_far[router, came] >= 0:
@@ -113,13 +121,20 @@ def survey(topology: Topology, ways: Ways, up: NDArray[np.bool_]) -> Survey:
     hosts[topology.host_router] = True
     found = Survey(
         np.zeros((R, R, 2), np.int16), np.full((R, 2), -1, np.int16), np.full((R, 2), -1, np.int16),
-        np.zeros(topology.peer_router.shape, np.uint64),
+        np.zeros((*topology.peer_router.shape, mask_words(topology)), np.uint64),
     )  # fmt: skip
     _survey(
         topology.peer_router, topology.peer_port, up, ways.ports, ways.length, hosts, found.turns, found.turned,
         found.passed, found.after,
     )  # fmt: skip
     return found
+
+
+def ports_of_masks(masks: NDArray[np.uint64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return row and port of every bit of masks, uint64[row, word]: rows that rise, then ports."""
+    little = np.ascontiguousarray(masks).astype("<u8", copy=False).view(np.uint8)
+    row, port = np.nonzero(np.unpackbits(little, axis=1, bitorder="little"))
+    return row, port
 
 
 def rising_channels(topology: Topology, root: int | None) -> NDArray[np.bool_]:

@@ -9,23 +9,23 @@ import numpy as np
 from numba import njit, uint32, uint64
 from numpy.typing import NDArray
 
-from hopforge.model.kernel.bits import trailing_zeros
+from hopforge.model.kernel.bits import bit_of, trailing_zeros
 from hopforge.model.network.core.candidates import candidate
 from hopforge.model.routing.channel_classes import HOPS, PHASES, TURNS, Classes
-from hopforge.model.routing.plan import all_vcs
+from hopforge.model.routing.plan import RoutingError, all_vcs
 from hopforge.model.routing.ways import Ways, ways_to_groups
 from hopforge.model.topology import Topology
 
 # table: 0 goals (routers, and groups behind them), 1 ports, 2 all VCs, 3 classes, 4 scheme, 5 intermediates of a
 # decision, 6 rule, 7 routers with hosts, 8 routers, 9 groups (0: detours go over routers); then where these begin:
 # 10 routers of hosts, 11 their ports, 12 neighbours [router, port], 13 kind of the channel [router, port], 14 ways
-# [router, goal, 2 halves], 15 length and rises left [router, goal], 16 VCs of a class, 17 class of a VC, 18 routers
-# with hosts, 19 their places among them [router], 20 ports after a port [router, port, 2 halves], 21 group of a router;
-# 22 how detours are decided
+# [router, goal, word, 2 halves], 15 length and rises left [router, goal], 16 VCs of a class, 17 class of a VC,
+# 18 routers with hosts, 19 their places among them [router], 20 ports after a port [router, port, word, 2 halves],
+# 21 group of a router; 22 how detours are decided, 23 words of a mask of ports
 (
     GOALS, PORTS, ALL, CLASSES, SCHEME, DRAWS, RULE, HOMES, ROUTERS, GROUPS, HOME, HOST_PORT, PEER, KIND, WAYS, LEFT,
-    MASK, CLASS, LIST, PLACE, AFTER, GROUP, HOW, FIRST,
-) = range(24)  # fmt: skip
+    MASK, CLASS, LIST, PLACE, AFTER, GROUP, HOW, WORDS, FIRST,
+) = range(25)  # fmt: skip
 #: value of `GROUPS`: detours go over neighbours of the source
 NEIGHBOURS = -1
 #: kinds of an output port: its channel goes down, up, or to a host
@@ -41,9 +41,9 @@ def halves(table: Any, place: int) -> Any:
 
 
 @njit
-def way_ports(table: Any, router: int, goal: int) -> Any:
-    """Ports towards a goal."""
-    return halves(table, table[WAYS] + 2 * (router * table[GOALS] + goal))
+def way_ports(table: Any, router: int, goal: int, word: int) -> Any:
+    """Mask of the ports 64 · `word` … towards a goal."""
+    return halves(table, table[WAYS] + 2 * ((router * table[GOALS] + goal) * table[WORDS] + word))
 
 
 @njit
@@ -87,24 +87,27 @@ def add_way(
 ) -> int:
     """Add the ports towards a router; the packet's number `first` says which of them stands in front."""
     ports = count_ways(table, router, goal)
-    mask = way_ports(table, router, goal)
     place = first % ports if ports > 1 else 0
-    while mask != uint64(0):
-        port = trailing_zeros(mask)
-        mask &= mask - uint64(1)
-        klass = class_after(table, router, in_port, in_vc, port, homeward)
-        out[count + place] = candidate(port, table[table[MASK] + klass])
-        place = place + 1 if place + 1 < ports else 0
+    for word in range(table[WORDS]):
+        mask = way_ports(table, router, goal, word)
+        while mask != uint64(0):
+            port = (word << 6) + trailing_zeros(mask)
+            mask &= mask - uint64(1)
+            klass = class_after(table, router, in_port, in_vc, port, homeward)
+            out[count + place] = candidate(port, table[table[MASK] + klass])
+            place = place + 1 if place + 1 < ports else 0
     return count + ports
 
 
 @njit
 def count_ways(table: Any, router: int, goal: int) -> int:
     """Count the ports towards a goal."""
-    mask, ports = way_ports(table, router, goal), 0
-    while mask != uint64(0):
-        mask &= mask - uint64(1)
-        ports += 1
+    ports = 0
+    for word in range(table[WORDS]):
+        mask = way_ports(table, router, goal, word)
+        while mask != uint64(0):
+            mask &= mask - uint64(1)
+            ports += 1
     return ports
 
 
@@ -113,14 +116,17 @@ def add_one_way(
     table: Any, out: Any, router: int, in_port: int, in_vc: int, goal: int, place: int, homeward: bool
 ) -> int:
     """Add one of the ports towards a goal: that of this place among them, the lowest first; none if there is no way."""
-    mask = way_ports(table, router, goal)
-    if mask == uint64(0):
-        return 0
-    for _ in range(place):
-        mask &= mask - uint64(1)
-    port = trailing_zeros(mask)
-    out[0] = candidate(port, table[table[MASK] + class_after(table, router, in_port, in_vc, port, homeward)])
-    return 1
+    for word in range(table[WORDS]):
+        mask = way_ports(table, router, goal, word)
+        while mask != uint64(0):
+            if place == 0:
+                port = (word << 6) + trailing_zeros(mask)
+                klass = class_after(table, router, in_port, in_vc, port, homeward)
+                out[0] = candidate(port, table[table[MASK] + klass])
+                return 1
+            mask &= mask - uint64(1)
+            place -= 1
+    return 0
 
 
 @njit
@@ -153,10 +159,11 @@ def every_by_phases(
     if not outward or table[table[LIST] + table[table[PLACE] + router]] == router:
         count = add_way(table, out, 0, router, in_port, in_vc, home, 0, True)
     if outward:
-        mask = halves(table, table[AFTER] + 2 * (router * table[PORTS] + in_port))
+        masks = table[AFTER] + 2 * table[WORDS] * (router * table[PORTS] + in_port)
         for port in range(table[PORTS]):
             linked = table[table[PEER] + router * table[PORTS] + port] >= 0
-            if linked and (from_host or mask >> uint64(port) & uint64(1) != uint64(0)):
+            follows = halves(table, masks + 2 * (port >> 6)) & bit_of(port) != uint64(0)
+            if linked and (from_host or follows):
                 out[count] = candidate(port, table[table[MASK]])
                 count += 1
     return count
@@ -217,24 +224,40 @@ def ways_table(
     place = np.zeros(R, np.int32)
     place[homes] = np.arange(len(homes))
     kind = np.where(topology.host_at >= 0, TO_HOST, np.where(classes.up, UP, DOWN))
-    left = ways.length | (classes.left[:, :, 0].T.astype(np.int32) << BITS)
-    left |= classes.left[:, :, 1].T.astype(np.int32) << 2 * BITS
-    ports, count = ways.ports, 0
-    if groups is not None:
-        far = ways_to_groups(ways, groups, homes)
-        ports, left = np.hstack([ports, far.ports]), np.hstack([left, far.length])
-        count = far.length.shape[1]
-    parts = [
-        topology.host_router, topology.host_port, topology.peer_router, kind, _two_halves(ports), left,
-        np.array(classes.masks), np.array(classes.of_vc), homes, place, _two_halves(classes.after),
-        np.zeros(R, np.int64) if groups is None else groups,
-    ]  # fmt: skip
-    starts = np.cumsum([FIRST, *(part.size for part in parts[:-1])])
+    far = None if groups is None else ways_to_groups(ways, groups, homes)
+    count, halves_of_mask = 0 if far is None else far.length.shape[1], 2 * ways.ports.shape[2]
+    goals = R + count
+    parts = {
+        HOME: topology.host_router, HOST_PORT: topology.host_port, PEER: topology.peer_router, KIND: kind,
+        WAYS: None, LEFT: None, MASK: np.array(classes.masks), CLASS: np.array(classes.of_vc), LIST: homes,
+        PLACE: place, AFTER: _two_halves(classes.after), GROUP: np.zeros(R, np.int64) if groups is None else groups,
+    }  # fmt: skip
+    large = {WAYS: R * goals * halves_of_mask, LEFT: R * goals}  # made in place: they are most of all
+    sizes = [large[at] if part is None else part.size for at, part in parts.items()]
+    starts = dict(zip(parts, np.cumsum([FIRST, *sizes]).tolist(), strict=False))
+    if FIRST + sum(sizes) > np.iinfo(np.int32).max:
+        raise RoutingError(
+            f"the ways of {R} routers of {P} ports need a table of {FIRST + sum(sizes)} entries, more than "
+            f"{np.iinfo(np.int32).max}"
+        )
+    table = np.empty(FIRST + sum(sizes), np.int32)
     over = NEIGHBOURS if neighbours else count
-    header = [R + count, P, all_vcs(vcs), classes.count, classes.scheme, draws, rule, len(homes), R, over, *starts]
-    return np.concatenate([np.array([*header, how]), *(part.reshape(-1) for part in parts)]).astype(np.int32)
+    header = [goals, P, all_vcs(vcs), classes.count, classes.scheme, draws, rule, len(homes), R, over]
+    table[:FIRST] = [*header, *starts.values(), how, ways.ports.shape[2]]
+    for at, part in parts.items():
+        if part is not None:
+            table[starts[at] : starts[at] + part.size] = part.reshape(-1)
+    masks = table[starts[WAYS] :][: large[WAYS]].reshape(R, goals, halves_of_mask)
+    left = table[starts[LEFT] :][: large[LEFT]].reshape(R, goals)
+    masks[:, :R] = _two_halves(ways.ports)
+    for router in range(R):
+        rises = classes.left[:, router].astype(np.int32)
+        left[router, :R] = ways.length[router] | rises[:, 0] << BITS | rises[:, 1] << 2 * BITS
+    if far is not None:
+        masks[:, R:], left[:, R:] = _two_halves(far.ports), far.length
+    return table
 
 
 def _two_halves(masks: NDArray[np.uint64]) -> NDArray[np.int32]:
-    """Split masks into their lower and upper halves."""
-    return np.ascontiguousarray(masks).astype("<u8").view("<i4").astype(np.int32)
+    """See the lower and upper halves of masks side by side."""
+    return np.ascontiguousarray(masks).astype("<u8", copy=False).view("<i4")

@@ -126,7 +126,7 @@ METHODS: dict[str, dict[str, dict[str, Any]]] = {
     "random": _ANY,
 }
 
-#: networks and sizes → methods that cannot be had: routing on any network ends at 4096 routers
+#: networks and sizes → methods that are left out: ways of all pairs of 10 000 routers take 5 GiB and 14 VCs on a torus
 _TOO_LARGE = {("torus", 10_000): ("minimal adaptive", "UGAL")}
 
 

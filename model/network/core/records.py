@@ -311,7 +311,7 @@ _SETTINGS = [
     ("output_vcs", "i8"),
     ("router_words", "i8"),
     ("vc_words", "i8"),  # of 64 VCs, in a router
-    ("port_words", "i8"),  # of 64 ports
+    ("port_words", "i8"),  # of 64 ports of a router, or of its crossbar
     ("wheel_mask", "i8"),
     ("event_capacity", "i8"),
     ("max_candidates", "i8"),
@@ -518,9 +518,13 @@ ARRAYS: dict[str, np.dtype[Any]] = {
     "pair_order": np.dtype("int64"),  # wavefront VA: diagonal ...
     "pair_request": np.dtype("int64"),  # ... request
     "pair_output": np.dtype("int64"),  # ... output VC
-    "asking_inputs": np.dtype("uint64"),  # per output of one router: inputs that ask
-    "asking_outputs": np.dtype("uint64"),  # per input: outputs that chose it
-    "representative": np.dtype("uint8"),  # uint8[64, 64]: VC that stands for (input, output)
+    "asking_inputs": np.dtype("uint64"),  # [output, port_words] of one router: inputs that ask
+    "asking_outputs": np.dtype("uint64"),  # [input, port_words]: outputs that chose it
+    "requested": np.dtype("uint64"),  # [port_words]: outputs that somebody asks for ...
+    "chosen": np.dtype("uint64"),  # ... inputs that an output chose ...
+    "taken_inputs": np.dtype("uint64"),  # ... inputs that are matched already ...
+    "taken_outputs": np.dtype("uint64"),  # ... outputs that are
+    "representative": np.dtype("uint8"),  # uint8[ports, 64 port_words]: VC that stands for (input, output)
     "match_input": np.dtype("int64"),  # of one router in SA: requests, then matches: input ...
     "match_output": np.dtype("int64"),  # ... output
     "match_vc": np.dtype("int64"),  # ... VC

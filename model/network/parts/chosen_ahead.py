@@ -56,7 +56,7 @@ def asked_output(net: Net, router: int, n: int, now: int) -> int:
 def match_router(net: Net, router: int, now: int) -> None:
     """SA of one router in cycle `now`."""
     ports = net.ports
-    requested = uint64(0)
+    asked = False
     for i in range(ports):
         q = router * ports + i
         v = chosen_vc(net, q)
@@ -64,12 +64,13 @@ def match_router(net: Net, router: int, now: int) -> None:
             continue
         o = asked_output(net, router, q * net.vcs + v, now)
         if o >= 0:
-            requested |= ask(net, i, v, o)
+            ask(net, i, v, o)
+            asked = True
         else:
             input_port(net, q).q = v + 1 if v + 1 < net.vcs else 0
-    if requested == uint64(0):
+    if not asked:
         return
-    pairs = match_ports(net, router, requested, 0)
+    pairs = match_ports(net, router, 0)
     match_input, match_output, match_vc = int64s(net.match_input), int64s(net.match_output), int64s(net.match_vc)
     for k in range(pairs):
         i, o, v = match_input[k], match_output[k], match_vc[k]

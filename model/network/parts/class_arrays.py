@@ -21,10 +21,9 @@ from hopforge.model.network.core.records import (
     WEIGHTED,
 )
 from hopforge.model.network.core.sources import NEVER
-from hopforge.model.network.core.state import NetState, NetworkError
+from hopforge.model.network.core.state import NetState
 from hopforge.model.network.parts.class_sources import count_classes, schedule_classes, send_classes
 from hopforge.model.network.parts.class_switch import class_match
-from hopforge.model.topology.limits import ONE_WORD_PORTS
 
 QUALITIES = {"none": NO_QUALITY, "strict": STRICT, "weighted": WEIGHTED}
 
@@ -153,17 +152,7 @@ def put_quality(
         Class of every VC; empty: all classes share them.
     priorities, weights : sequence of int
         Of the classes.
-
-    Raises
-    ------
-    NetworkError
-        Routers of too many ports.
     """
-    if qos != "none" and int(state["ports"]) > ONE_WORD_PORTS:
-        raise NetworkError(
-            f"router.qos must be none on routers of more than {ONE_WORD_PORTS} ports, not {qos} "
-            f"({state['ports']} ports)"
-        )
     s = state.record
     s["traffic_classes"], s["qos"] = len(kind), QUALITIES[qos]
     s["vc_class"] = sum(c << CLASS_BITS * v for v, c in enumerate(of_vc))

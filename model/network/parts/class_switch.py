@@ -1,10 +1,9 @@
 """SA with classes of traffic: requests that are not due are dropped (docs/definitions/traffic-classes.md)."""
 
-from numba import int64, uint64
+from numba import int64
 
-from hopforge.model.kernel.bits import bits_at
 from hopforge.model.kernel.compile import c_kernel, inlined, inner
-from hopforge.model.kernel.memory import int32s, int64s, words
+from hopforge.model.kernel.memory import int32s, int64s
 from hopforge.model.network.core.hooks import HOOK_SIGNATURE
 from hopforge.model.network.core.records import (
     CLASS_BITS,
@@ -17,7 +16,13 @@ from hopforge.model.network.core.records import (
 )
 from hopforge.model.network.core.switch_allocation import grant_switch, note_grant
 from hopforge.model.network.parts.class_rounds import charge
-from hopforge.model.network.parts.switch_match import collect_requests, enter_requests, match_ports, move_pointers
+from hopforge.model.network.parts.switch_match import (
+    any_asks,
+    collect_requests,
+    enter_requests,
+    match_ports,
+    move_pointers,
+)
 
 
 @inlined
@@ -65,7 +70,8 @@ def match_classes(net: Net, router: int, now: int) -> None:
     requests = keep_best(net, router, requests, 0)
     if net.qos == STRICT:
         requests = keep_best(net, router, requests, 1)
-    pairs = match_ports(net, router, enter_requests(net, router, requests), 0)
+    enter_requests(net, router, requests)
+    pairs = match_ports(net, router, 0)
     match_input, match_output, match_vc = int64s(net.match_input), int64s(net.match_output), int64s(net.match_vc)
     for k in range(pairs):
         i, o, v = match_input[k], match_output[k], match_vc[k]
@@ -85,6 +91,6 @@ def match_classes(net: Net, router: int, now: int) -> None:
 def class_match(net: Net, first: int, end: int, now: int) -> int:
     """SA of routers `first` up to, but without, `end`: the hook `switch_match`."""
     for router in range(first, end):
-        if bits_at(words(net.asking), router * net.ports, net.ports) != uint64(0):
+        if any_asks(net, router):
             match_classes(net, router, now)
     return 0

@@ -4,17 +4,21 @@ Without speculation the arrays for its requests are free: ``net.spec_port`` hold
 input port that is connected, 0 for the others, ``net.spec_mask`` how many of a router's are.
 """
 
-from typing import Any
-
 from numba import int64, uint64
 
-from hopforge.model.kernel.bits import bit_of, bits_at
+from hopforge.model.kernel.bits import bit_of
 from hopforge.model.kernel.compile import c_kernel, inlined, inner
 from hopforge.model.kernel.memory import int32s, int64s, words
 from hopforge.model.network.core.hooks import HOOK_SIGNATURE
 from hopforge.model.network.core.records import ACTIVE, OUTPUT_FIRST, Net, input_vc, output_port, router_at
 from hopforge.model.network.core.switch_allocation import grant_switch, note_grant, vcs_that_ask
-from hopforge.model.network.parts.switch_match import collect_requests, enter_requests, match_ports, move_pointers
+from hopforge.model.network.parts.switch_match import (
+    any_asks,
+    collect_requests,
+    enter_requests,
+    match_ports,
+    move_pointers,
+)
 
 
 @inlined
@@ -39,14 +43,17 @@ def send_and_hold(net: Net, router: int, i: int, v: int, o: int, now: int) -> No
 
 
 @inner
-def serve_held(net: Net, router: int, now: int) -> tuple[Any, Any]:
+def serve_held(net: Net, router: int, now: int) -> None:
     """Send a flit over every connection, or end it where the VC has no flit or no credit.
 
-    Returns the masks of the inputs and outputs that were connected: nobody else may use them in this cycle.
+    ``net.taken_inputs`` and ``net.taken_outputs`` are the masks of the ports that were connected: nobody else may use
+    them in this cycle.
     """
-    inputs, outputs = uint64(0), uint64(0)
+    inputs, outputs = words(net.taken_inputs), words(net.taken_outputs)
+    for k in range(net.port_words):
+        inputs[k], outputs[k] = 0, 0
     if int32s(net.spec_mask)[router] == 0:
-        return inputs, outputs
+        return
     for i in range(net.ports):
         held = int64(int32s(net.spec_port)[router * net.ports + i]) - 1
         if held < 0:
@@ -54,32 +61,33 @@ def serve_held(net: Net, router: int, now: int) -> tuple[Any, Any]:
         o = held // net.vcs
         v = held - o * net.vcs
         p = router * net.ports + o
-        inputs |= bit_of(i)
-        outputs |= bit_of(o)
+        inputs[i >> 6] |= bit_of(i)
+        outputs[o >> 6] |= bit_of(o)
         if output_port(net, p).busy_until > now:
             continue
         if vcs_that_ask(net, p, i) & bit_of(v) != uint64(0):
             send_and_hold(net, router, i, v, o, now)
         else:
             set_held(net, router, i, 0)
-    return inputs, outputs
 
 
 @inner
 def match_held(net: Net, router: int, now: int) -> None:
     """SA of one router in cycle `now`: connections, then the requests of all other ports."""
-    inputs, outputs = serve_held(net, router, now)
+    serve_held(net, router, now)
+    inputs, outputs = words(net.taken_inputs), words(net.taken_outputs)
     match_input, match_output, match_vc = int64s(net.match_input), int64s(net.match_output), int64s(net.match_vc)
     requests, _ = collect_requests(net, router, now)
     kept = int64(0)
     for k in range(requests):
         i, o = match_input[k], match_output[k]
-        if inputs & bit_of(i) == uint64(0) and outputs & bit_of(o) == uint64(0):
+        if (inputs[i >> 6] & bit_of(i)) | (outputs[o >> 6] & bit_of(o)) == uint64(0):
             match_input[kept], match_output[kept], match_vc[kept] = i, o, match_vc[k]
             kept += 1
     if kept == 0:
         return
-    pairs = match_ports(net, router, enter_requests(net, router, kept), 0)
+    enter_requests(net, router, kept)
+    pairs = match_ports(net, router, 0)
     for k in range(pairs):
         i, o, v = match_input[k], match_output[k], match_vc[k]
         move_pointers(net, router, i, v, o, 0, now)
@@ -93,7 +101,6 @@ def match_held(net: Net, router: int, now: int) -> None:
 def held_match(net: Net, first: int, end: int, now: int) -> int:
     """SA of routers `first` up to, but without, `end`: the hook `switch_match`."""
     for router in range(first, end):
-        asked = bits_at(words(net.asking), router * net.ports, net.ports) != uint64(0)
-        if asked or int32s(net.spec_mask)[router] != 0:
+        if any_asks(net, router) or int32s(net.spec_mask)[router] != 0:
             match_held(net, router, now)
     return 0

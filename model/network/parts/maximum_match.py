@@ -2,7 +2,7 @@
 
 from numba import int64, uint64
 
-from hopforge.model.kernel.bits import trailing_zeros
+from hopforge.model.kernel.bits import any_bit, bit_of, trailing_zeros
 from hopforge.model.kernel.compile import c_kernel, inner
 from hopforge.model.kernel.memory import int8s, int64s, words
 from hopforge.model.network.core.hooks import HOOK_SIGNATURE
@@ -11,20 +11,24 @@ from hopforge.model.network.parts.vc_match import grant_vc
 
 # Arrays of width = ports · VCs, one behind the other. ``pair_order``: whence an output was reached, the row matched
 # with it; ``pair_request``: two lists of rows; ``pair_output``: of a row its first output, the output matched with it,
-# and the mask of its outputs.
+# and the mask of its outputs, of one word in VA and of ``net.port_words`` in SA.
 
 
 @inner
-def reach(net: Net, rows: int, width: int) -> int:
-    """Find a shortest path to an output that is free; return that output, -1: there is none."""
+def reach(net: Net, rows: int, width: int, many: int) -> int:
+    """Find a shortest path to an output that is free; return that output, -1: there is none.
+
+    Masks have `many` words.
+    """
     reached, lists, of_row = int64s(net.pair_order), int64s(net.pair_request), int64s(net.pair_output)
     now_list, next_list = int64(0), int64(width)
     count = 0
     for row in range(rows):
-        base, rest = of_row[row], uint64(of_row[2 * width + row])
-        while rest != uint64(0):
-            reached[base + trailing_zeros(rest)] = -1
-            rest &= rest - uint64(1)
+        for word in range(many):
+            base, rest = of_row[row] + (word << 6), uint64(of_row[2 * width + row * many + word])
+            while rest != uint64(0):
+                reached[base + trailing_zeros(rest)] = -1
+                rest &= rest - uint64(1)
         if of_row[width + row] < 0:
             lists[count] = row
             count += 1
@@ -32,34 +36,39 @@ def reach(net: Net, rows: int, width: int) -> int:
         found = 0
         for k in range(count):
             row = lists[now_list + k]
-            base, rest = of_row[row], uint64(of_row[2 * width + row])
-            while rest != uint64(0):
-                m = base + trailing_zeros(rest)
-                rest &= rest - uint64(1)
-                if of_row[width + row] == m or reached[m] >= 0:
-                    continue
-                reached[m] = row
-                if reached[width + m] < 0:
-                    return m
-                lists[next_list + found] = reached[width + m]
-                found += 1
+            for word in range(many):
+                base, rest = of_row[row] + (word << 6), uint64(of_row[2 * width + row * many + word])
+                while rest != uint64(0):
+                    m = base + trailing_zeros(rest)
+                    rest &= rest - uint64(1)
+                    if of_row[width + row] == m or reached[m] >= 0:
+                        continue
+                    reached[m] = row
+                    if reached[width + m] < 0:
+                        return m
+                    lists[next_list + found] = reached[width + m]
+                    found += 1
         now_list, next_list = next_list, now_list
         count = found
     return -1
 
 
 @inner
-def match_most(net: Net, rows: int) -> None:
-    """Match rows and outputs: of row r the first output and the mask from there on are given, its output is written."""
+def match_most(net: Net, rows: int, many: int) -> None:
+    """Match rows and outputs: of row r the first output and the mask from there on are given, its output is written.
+
+    Masks have `many` words.
+    """
     width = net.ports * net.vcs
     reached, of_row = int64s(net.pair_order), int64s(net.pair_output)
     for row in range(rows):
         of_row[width + row] = -1
-        base, rest = of_row[row], uint64(of_row[2 * width + row])
-        while rest != uint64(0):
-            reached[width + base + trailing_zeros(rest)] = -1
-            rest &= rest - uint64(1)
-    end = reach(net, rows, width)
+        for word in range(many):
+            base, rest = of_row[row] + (word << 6), uint64(of_row[2 * width + row * many + word])
+            while rest != uint64(0):
+                reached[width + base + trailing_zeros(rest)] = -1
+                rest &= rest - uint64(1)
+    end = reach(net, rows, width, many)
     while end >= 0:
         while end >= 0:  # the row that reached it leaves its own output to the row that reached that
             row = reached[end]
@@ -67,42 +76,55 @@ def match_most(net: Net, rows: int) -> None:
             before = of_row[width + row]
             of_row[width + row] = end
             end = before
-        end = reach(net, rows, width)
+        end = reach(net, rows, width, many)
 
 
 @inner
-def match_most_ports(net: Net, router: int, requested: int, speculative: int) -> int:
-    """As `switch_match.match_ports`: match inputs and outputs of the requests in ``net.asking_inputs`` (cleared)."""
-    ports, width = net.ports, net.ports * net.vcs
+def turn_requests(net: Net) -> None:
+    """Enter the requests of ``net.asking_inputs`` in ``net.asking_outputs``; the former are cleared."""
+    many, requested = net.port_words, words(net.requested)
     asking_inputs, asking_outputs = words(net.asking_inputs), words(net.asking_outputs)
+    for word in range(many):
+        rest = requested[word]
+        requested[word] = 0
+        while rest != uint64(0):
+            o = (word << 6) + trailing_zeros(rest)
+            rest &= rest - uint64(1)
+            for k in range(many):
+                inputs = asking_inputs[o * many + k]
+                asking_inputs[o * many + k] = 0
+                while inputs != uint64(0):
+                    i = (k << 6) + trailing_zeros(inputs)
+                    inputs &= inputs - uint64(1)
+                    asking_outputs[i * many + word] |= bit_of(o)
+
+
+@inner
+def match_most_ports(net: Net, router: int, speculative: int) -> int:
+    """As `switch_match.match_ports`: match inputs and outputs of the requests in ``net.asking_inputs`` (cleared)."""
+    ports, width, many = net.ports, net.ports * net.vcs, net.port_words
+    asking_outputs = words(net.asking_outputs)
     match_input, match_output, match_vc = int64s(net.match_input), int64s(net.match_output), int64s(net.match_vc)
     of_row = int64s(net.pair_output)
-    rest = uint64(requested)
-    while rest != uint64(0):
-        o = trailing_zeros(rest)
-        rest &= rest - uint64(1)
-        inputs = asking_inputs[o]
-        asking_inputs[o] = 0
-        while inputs != uint64(0):
-            asking_outputs[trailing_zeros(inputs)] |= uint64(1) << uint64(o)
-            inputs &= inputs - uint64(1)
+    turn_requests(net)
     first = int64(router_at(net, router).spec_diagonal if speculative else router_at(net, router).sa_diagonal)
     rows = int64(0)
     for k in range(ports):
         i = first + k if first + k < ports else first + k - ports
-        if asking_outputs[i] != uint64(0):
-            match_input[rows] = i
-            of_row[rows], of_row[2 * width + rows] = 0, int64(asking_outputs[i])
-            asking_outputs[i] = 0
+        if any_bit(asking_outputs, i * many, many):
+            match_input[rows], of_row[rows] = i, 0
+            for word in range(many):
+                of_row[2 * width + rows * many + word] = int64(asking_outputs[i * many + word])
+                asking_outputs[i * many + word] = 0
             rows += 1
-    match_most(net, rows)
+    match_most(net, rows, many)
     count = 0
     for row in range(rows):
         o = of_row[width + row]
         if o >= 0:
             i = match_input[row]
             match_input[count], match_output[count] = i, o
-            match_vc[count] = int64(int8s(net.representative)[(i << 6) | o])
+            match_vc[count] = int64(int8s(net.representative)[(i * many << 6) | o])
             count += 1
     return count
 
@@ -120,7 +142,7 @@ def match_maximum(net: Net, router: int, requests: int, now: int) -> int:
     for row in range(requests):
         k = first + row if first + row < requests else first + row - requests
         of_row[row], of_row[2 * width + row] = request_port[k] * net.vcs, request_mask[k]
-    match_most(net, requests)
+    match_most(net, requests, 1)
     for row in range(requests):
         k = first + row if first + row < requests else first + row - requests
         if of_row[width + row] >= 0:

@@ -1,12 +1,10 @@
 """Speculative switch requests in the allocator of all others (definitions/router.md, SA, ``speculation: shared``)."""
 
-from typing import Any
-
 from numba import int64, uint64
 
-from hopforge.model.kernel.bits import bit_of, bits_at, trailing_zeros
+from hopforge.model.kernel.bits import bit_of, trailing_zeros
 from hopforge.model.kernel.compile import c_kernel, inlined, inner
-from hopforge.model.kernel.memory import int32s, int64s, words
+from hopforge.model.kernel.memory import int32s, int64s
 from hopforge.model.network.core.hooks import HOOK_SIGNATURE, MATCH
 from hopforge.model.network.core.records import (
     ACTIVE,
@@ -19,7 +17,15 @@ from hopforge.model.network.core.records import (
     vc_in_port,
 )
 from hopforge.model.network.core.switch_allocation import grant_switch, note_grant, vcs_that_ask
-from hopforge.model.network.parts.switch_match import ask, collect_requests, enter_requests, match_ports, move_pointers
+from hopforge.model.network.parts.switch_match import (
+    any_asks,
+    ask,
+    collect_requests,
+    enter_requests,
+    is_asked,
+    match_ports,
+    move_pointers,
+)
 
 
 @inlined
@@ -34,20 +40,18 @@ def any_credit(net: Net, p: int, mask: int) -> bool:
 
 
 @inner
-def enter_speculative(net: Net, router: int, first: int, last: int, now: int) -> Any:
-    """Enter heads `first` … `last` − 1 of ``net.spec_vc`` where no other request stands; returns the outputs' mask."""
-    requested = uint64(0)
+def enter_speculative(net: Net, router: int, first: int, last: int, now: int) -> None:
+    """Enter heads `first` … `last` − 1 of ``net.spec_vc`` where no other request stands."""
     for half in range(2):  # of an input port from q on
         for j in range(first, last):
             vc = input_vc(net, int32s(net.spec_vc)[j])
             port = input_port(net, vc.port)
             i, o = int64(port.port), int64(int32s(net.spec_port)[j])
             p, v = router * net.ports + o, vc_in_port(net, vc)
-            if (v >= port.q) != (half == 0) or words(net.asking_inputs)[o] & bit_of(i) != uint64(0):
+            if (v >= port.q) != (half == 0) or is_asked(net, i, o):
                 continue
             if output_port(net, p).busy_until <= now and any_credit(net, p, int32s(net.spec_mask)[j]):
-                requested |= ask(net, i, v, o)
-    return requested
+                ask(net, i, v, o)
 
 
 @inner
@@ -58,9 +62,9 @@ def match_shared(net: Net, router: int, first: int, now: int) -> int:
     while last < net.speculative and int32s(net.spec_vc)[last] < (router + 1) * ports * net.vcs:
         last += 1
     pairs, _ = collect_requests(net, router, now)
-    requested = enter_requests(net, router, pairs)
-    requested |= enter_speculative(net, router, first, last, now)
-    pairs = match_ports(net, router, requested, 0)
+    enter_requests(net, router, pairs)
+    enter_speculative(net, router, first, last, now)
+    pairs = match_ports(net, router, 0)
     for k in range(pairs):
         i, o, v = int64s(net.match_input)[k], int64s(net.match_output)[k], int64s(net.match_vc)[k]
         p = router * ports + o
@@ -81,10 +85,9 @@ def match_shared(net: Net, router: int, first: int, now: int) -> int:
 def shared_match(net: Net, first: int, end: int, now: int) -> int:
     """SA of routers `first` up to, but without, `end`: the hook `switch_match`."""
     for router in range(first, end):
-        asked = bits_at(words(net.asking), router * net.ports, net.ports) != uint64(0)
         position = int64(net.spec_matches)
         heads = position < net.speculative and int32s(net.spec_vc)[position] < (router + 1) * net.ports * net.vcs
-        if asked or heads:
+        if any_asks(net, router) or heads:
             net.spec_matches = match_shared(net, router, position, now)
     return 0
 

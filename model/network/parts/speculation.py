@@ -1,6 +1,6 @@
 """Speculative switch requests (docs/definitions/router.md, SA): a head asks for VC and switch in the same cycle."""
 
-from numba import int64, uint64
+from numba import int64
 
 from hopforge.model.kernel.compile import c_kernel, inner
 from hopforge.model.kernel.memory import int32s, int64s
@@ -18,7 +18,7 @@ from hopforge.model.network.core.records import (
     vc_in_port,
 )
 from hopforge.model.network.core.switch_allocation import grant_switch, note_grant
-from hopforge.model.network.parts.switch_match import ask, match_ports, move_pointers
+from hopforge.model.network.parts.switch_match import ask, is_asked, match_ports, move_pointers
 
 
 @inner
@@ -33,7 +33,7 @@ def match_speculative(net: Net, now: int) -> None:
     position = 0
     while position < net.speculative:
         router = int64(input_port(net, input_vc(net, int32s(net.spec_vc)[position]).port).router)
-        requested = uint64(0)
+        asked = False
         while position < net.speculative and int32s(net.spec_vc)[position] < (router + 1) * ports * vcs:
             # the entries of one input port are neighbours, by increasing VC: take them from q on
             p = input_vc(net, int32s(net.spec_vc)[position]).port
@@ -41,22 +41,23 @@ def match_speculative(net: Net, now: int) -> None:
             while end < net.speculative and input_vc(net, int32s(net.spec_vc)[end]).port == p:
                 end += 1
             port = input_port(net, p)
-            seen = uint64(0)
+            seen = False
             for half in range(2):
                 for j in range(position, end):
                     v = vc_in_port(net, input_vc(net, int32s(net.spec_vc)[j]))
                     o = int64(int32s(net.spec_port)[j])
-                    if (v >= port.q) != (half == 0) or seen & (uint64(1) << uint64(o)) != uint64(0):
+                    if (v >= port.q) != (half == 0) or is_asked(net, int64(port.port), o):
                         continue
-                    if net.sa_kind == INPUT_FIRST and seen != uint64(0):
+                    if net.sa_kind == INPUT_FIRST and seen:
                         continue
                     if output_port(net, router * ports + o).busy_until <= now:
-                        seen |= ask(net, int64(port.port), v, o)
-            requested |= seen
+                        ask(net, int64(port.port), v, o)
+                        seen = True
+            asked = asked or seen
             position = end
-        if requested == uint64(0):
+        if not asked:
             continue
-        pairs = match_ports(net, router, requested, 1)
+        pairs = match_ports(net, router, 1)
         for k in range(pairs):
             i, o = int64s(net.match_input)[k], int64s(net.match_output)[k]
             int32s(net.spec_vc)[net.spec_matches] = (router * ports + i) * vcs + int64s(net.match_vc)[k]

@@ -8,14 +8,25 @@ from typing import Any
 
 from numba import int64, uint64
 
-from hopforge.model.kernel.bits import bit_of, bits_at, first_at_or_after, trailing_zeros
+from hopforge.model.kernel.bits import bit_of, bits_between, first_of_mask, first_without, trailing_zeros
 from hopforge.model.kernel.compile import c_kernel, inlined, inner
 from hopforge.model.kernel.memory import int8s, int32s, int64s, words
 from hopforge.model.network.core.events import batch_start
 from hopforge.model.network.core.hooks import HOOK_SIGNATURE
 from hopforge.model.network.core.records import OUTPUT_FIRST, Net, output_port, router_at
 from hopforge.model.network.core.switch_allocation import note_grant, send_through, vcs_that_ask
-from hopforge.model.network.parts.switch_match import collect_requests, enter_requests, match_ports, move_pointers
+from hopforge.model.network.parts.switch_match import (
+    any_asks,
+    ask,
+    collect_requests,
+    enter_requests,
+    forget,
+    forget_requests,
+    is_asked,
+    match_ports,
+    move_pointers,
+    place_of,
+)
 
 
 @inlined
@@ -86,82 +97,79 @@ def credit_cycle(net: Net, q: int, now: int) -> int:
 
 
 @inner
-def gather_requests(net: Net, router: int, now: int) -> Any:
-    """Enter who asks for which crossbar output in ``net.asking_inputs``; returns the mask of these outputs.
+def gather_requests(net: Net, router: int, now: int) -> None:
+    """Enter who asks for which crossbar output in ``net.asking_inputs``, and these outputs in ``net.requested``.
 
     For a crossbar input and output the first VC at or after the pointer of the input stands, in ``representative``.
     """
     ports, many, outs = net.ports, net.input_speedup, net.output_speedup
-    asking_inputs, representative = words(net.asking_inputs), int8s(net.representative)
+    representative = int8s(net.representative)
     turn = int32s(net.crossbar_pointer + 4 * (pointers_of(net, router) + ports * (outs + many)))
-    requested = uint64(0)
-    asked = bits_at(words(net.asking), router * ports, ports)
-    while asked != uint64(0):
-        o = trailing_zeros(asked)
-        asked &= asked - uint64(1)
-        p = router * ports + o
-        if net.output_queues == 0 and output_port(net, p).busy_until > now:
-            continue
-        if net.queue_flits != 0 and queue_is_full(net, p, now):
-            continue
-        for i in range(ports):
-            vcs = vcs_that_ask(net, p, i)
-            while vcs != uint64(0):
-                v = trailing_zeros(vcs)
-                vcs &= vcs - uint64(1)
-                e, f = i * many + v % many, o * outs + i % outs
-                q = int64(turn[e])
-                place = (e << 6) | f
-                if asking_inputs[f] & bit_of(e) == uint64(0) or int64(representative[place]) < q <= v:
-                    representative[place] = v
-                asking_inputs[f] |= bit_of(e)
-                requested |= bit_of(f)
-    return requested
+    first, last = router * ports, (router + 1) * ports
+    for word in range(first >> 6, (last + 63) >> 6):
+        asked = bits_between(words(net.asking)[word], word, first, last)
+        while asked != uint64(0):
+            p = (word << 6) + trailing_zeros(asked)
+            asked &= asked - uint64(1)
+            if net.output_queues == 0 and output_port(net, p).busy_until > now:
+                continue
+            if net.queue_flits != 0 and queue_is_full(net, p, now):
+                continue
+            for i in range(ports):
+                vcs = vcs_that_ask(net, p, i)
+                while vcs != uint64(0):
+                    v = trailing_zeros(vcs)
+                    vcs &= vcs - uint64(1)
+                    e, f = i * many + v % many, (p - first) * outs + i % outs
+                    q = int64(turn[e])
+                    if not is_asked(net, e, f) or int64(representative[place_of(net, e, f)]) < q <= v:
+                        ask(net, e, v, f)
 
 
 @inner
-def match_crossbar(net: Net, router: int, requested: Any) -> Any:
+def match_crossbar(net: Net, router: int) -> Any:
     """Match crossbar inputs and outputs by iSLIP; returns the number of pairs in ``net.match_input`` and so on.
 
     Pointers move with what the first iteration matches.
     """
     ports, many, outs = net.ports, net.input_speedup, net.output_speedup
-    asking_inputs, asking_outputs = words(net.asking_inputs), words(net.asking_outputs)
+    asking_inputs, asking_outputs, count = words(net.asking_inputs), words(net.asking_outputs), net.port_words
+    requested, chosen, matched = words(net.requested), words(net.chosen), words(net.taken_inputs)
     match_input, match_output = int64s(net.match_input), int64s(net.match_output)
     of_output = int32s(net.crossbar_pointer + 4 * pointers_of(net, router))
     of_input = int32s(net.crossbar_pointer + 4 * (pointers_of(net, router) + ports * outs))
     pairs = int64(0)
-    matched = uint64(0)
+    forget(matched, 0, count)
     for iteration in range(net.iterations):
-        chosen = uint64(0)
-        rest = requested
-        while rest != uint64(0):
-            f = trailing_zeros(rest)
-            rest &= rest - uint64(1)
-            free = asking_inputs[f] & ~matched
-            if free == uint64(0):
-                continue
-            e = first_at_or_after(free, int64(of_output[f]))
-            asking_outputs[e] |= bit_of(f)
-            chosen |= bit_of(e)
-        if chosen == uint64(0):
+        for word in range(count):
+            rest = requested[word]
+            while rest != uint64(0):
+                f = (word << 6) + trailing_zeros(rest)
+                rest &= rest - uint64(1)
+                e = first_without(asking_inputs, f * count, matched, count, int64(of_output[f]))
+                if e >= 0:
+                    asking_outputs[e * count + word] |= bit_of(f)
+                    chosen[e >> 6] |= bit_of(e)
+        before = pairs
+        for word in range(count):
+            rest = chosen[word]
+            chosen[word] = 0
+            matched[word] |= rest
+            while rest != uint64(0):
+                e = (word << 6) + trailing_zeros(rest)
+                rest &= rest - uint64(1)
+                f = first_of_mask(asking_outputs, e * count, count, int64(of_input[e]))
+                forget(asking_outputs, e, count)
+                requested[f >> 6] &= ~bit_of(f)
+                forget(asking_inputs, f, count)
+                if iteration == 0:
+                    of_output[f] = e + 1 if e + 1 < ports * many else 0
+                    of_input[e] = f + 1 if f + 1 < ports * outs else 0
+                match_input[pairs], match_output[pairs] = e, f
+                pairs += 1
+        if pairs == before:
             break
-        matched |= chosen
-        while chosen != uint64(0):
-            e = trailing_zeros(chosen)
-            chosen &= chosen - uint64(1)
-            f = first_at_or_after(asking_outputs[e], int64(of_input[e]))
-            asking_outputs[e] = 0
-            requested &= ~bit_of(f)
-            asking_inputs[f] = 0
-            if iteration == 0:
-                of_output[f] = e + 1 if e + 1 < ports * many else 0
-                of_input[e] = f + 1 if f + 1 < ports * outs else 0
-            match_input[pairs], match_output[pairs] = e, f
-            pairs += 1
-    while requested != uint64(0):
-        asking_inputs[trailing_zeros(requested)] = 0
-        requested &= requested - uint64(1)
+    forget_requests(net)
     return pairs
 
 
@@ -196,7 +204,8 @@ def match_other(net: Net, router: int, now: int) -> None:
         requests = without_full_queues(net, router, requests, now)
     if requests == 0:
         return
-    pairs = match_ports(net, router, enter_requests(net, router, requests), 0)
+    enter_requests(net, router, requests)
+    pairs = match_ports(net, router, 0)
     for k in range(pairs):
         i, o, v = match_input[k], match_output[k], match_vc[k]
         move_pointers(net, router, i, v, o, 0, now)
@@ -211,10 +220,11 @@ def match_sped(net: Net, router: int, now: int) -> None:
     ports, vcs, many, outs = net.ports, net.vcs, net.input_speedup, net.output_speedup
     match_input, match_output = int64s(net.match_input), int64s(net.match_output)
     turn = int32s(net.crossbar_pointer + 4 * (pointers_of(net, router) + ports * (outs + many)))
-    pairs = match_crossbar(net, router, gather_requests(net, router, now))
+    gather_requests(net, router, now)
+    pairs = match_crossbar(net, router)
     for k in range(pairs):
         e, f = match_input[k], match_output[k]
-        v = int64(int8s(net.representative)[(e << 6) | f])
+        v = int64(int8s(net.representative)[place_of(net, e, f)])
         turn[e] = v + many if v + many < vcs else v + many - vcs
         send_queued(net, router, e // many, v, f // outs, now)
 
@@ -223,7 +233,7 @@ def match_sped(net: Net, router: int, now: int) -> None:
 def sped_match(net: Net, first: int, end: int, now: int) -> int:
     """SA of routers `first` up to, but without, `end`: the hook `switch_match`."""
     for router in range(first, end):
-        if bits_at(words(net.asking), router * net.ports, net.ports) != uint64(0):
+        if any_asks(net, router):
             if net.sa_kind == OUTPUT_FIRST:
                 match_sped(net, router, now)
             else:

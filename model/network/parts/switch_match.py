@@ -4,7 +4,7 @@ from typing import Any
 
 from numba import int64, uint64
 
-from hopforge.model.kernel.bits import bit_of, bits_at, first_at_or_after, trailing_zeros
+from hopforge.model.kernel.bits import bit_of, bits_at, bits_between, first_of_mask, trailing_zeros
 from hopforge.model.kernel.compile import c_kernel, inlined, inner
 from hopforge.model.kernel.memory import int8s, int64s, words
 from hopforge.model.network.core.hooks import HOOK_SIGNATURE
@@ -24,39 +24,54 @@ from hopforge.model.network.parts.maximum_match import match_most_ports
 
 
 @inlined
-def pick_of_output(net: Net, router: int, output: int, inputs: int, speculative: int) -> int:
-    """Arbiter of `output`: one input of the mask `inputs`."""
-    ports = net.ports
-    p = router * ports + output
-    if net.matrix == 0:
-        port = output_port(net, p)
-        return first_at_or_after(inputs, int64(port.spec_g if speculative else port.g))
-    base = (speculative * 2 * net.routers * ports + p) * ports
-    return least_recent(net, base, inputs)
+def any_asks(net: Net, router: int) -> bool:
+    """Whether somebody asks for an output port of a router."""
+    first, last = router * net.ports, (router + 1) * net.ports
+    if net.ports <= 64:
+        return bool(bits_at(words(net.asking), first, net.ports) != uint64(0))
+    found = uint64(0)
+    for word in range(first >> 6, (last + 63) >> 6):
+        found |= bits_between(words(net.asking)[word], word, first, last)
+    return bool(found != uint64(0))
 
 
 @inlined
-def pick_of_input(net: Net, router: int, i: int, outputs: int, speculative: int) -> int:
-    """Arbiter of input `i`: one output of the mask `outputs`."""
-    ports = net.ports
+def pick_of_output(net: Net, router: int, output: int, speculative: int) -> int:
+    """Arbiter of `output`: one of the inputs that ask for it."""
+    ports, count = net.ports, net.port_words
+    p = router * ports + output
+    if net.matrix == 0:
+        port = output_port(net, p)
+        start = int64(port.spec_g if speculative else port.g)
+        return first_of_mask(words(net.asking_inputs), output * count, count, start)
+    base = (speculative * 2 * net.routers * ports + p) * ports
+    return least_recent(net, base, words(net.asking_inputs), output * count)
+
+
+@inlined
+def pick_of_input(net: Net, router: int, i: int, speculative: int) -> int:
+    """Arbiter of input `i`: one of the outputs that chose it."""
+    ports, count = net.ports, net.port_words
     p = router * ports + i
     if net.matrix == 0:
         port = input_port(net, p)
-        return first_at_or_after(outputs, int64(port.spec_a if speculative else port.a))
+        start = int64(port.spec_a if speculative else port.a)
+        return first_of_mask(words(net.asking_outputs), i * count, count, start)
     base = ((speculative * 2 + 1) * net.routers * ports + p) * ports
-    return least_recent(net, base, outputs)
+    return least_recent(net, base, words(net.asking_outputs), i * count)
 
 
 @inner
-def least_recent(net: Net, base: int, mask: int) -> int:
-    """Bit of `mask` whose entry of ``net.sa_recent`` after `base` is the oldest (ties: lowest)."""
-    rest = uint64(mask)
+def least_recent(net: Net, base: int, masks: Any, first: int) -> int:
+    """Bit, of the mask that begins in ``masks[first]``, whose entry of ``net.sa_recent`` after `base` is the oldest."""
     best, best_time = -1, int64(0)
-    while rest != uint64(0):
-        k = trailing_zeros(rest)
-        rest &= rest - uint64(1)
-        if best < 0 or int64s(net.sa_recent)[base + k] < best_time:
-            best, best_time = k, int64s(net.sa_recent)[base + k]
+    for word in range(net.port_words):
+        rest = masks[first + word]
+        while rest != uint64(0):
+            k = (word << 6) + trailing_zeros(rest)
+            rest &= rest - uint64(1)
+            if best < 0 or int64s(net.sa_recent)[base + k] < best_time:
+                best, best_time = k, int64s(net.sa_recent)[base + k]
     return best
 
 
@@ -82,21 +97,40 @@ def move_pointers(net: Net, router: int, i: int, v: int, o: int, speculative: in
 
 
 @inlined
-def ask(net: Net, i: int, v: int, o: int) -> Any:
-    """Enter the request of input `i` for output `o` with VC `v`; returns the bit of `o`."""
-    int8s(net.representative)[(i << 6) | o] = v
-    words(net.asking_inputs)[o] |= uint64(1) << uint64(i)
-    return uint64(1) << uint64(o)
+def place_of(net: Net, i: int, o: int) -> int:
+    """Where the VC that stands for input `i` and output `o` is in ``net.representative``."""
+    return (i * net.port_words << 6) | o
 
 
 @inlined
-def enter_requests(net: Net, router: int, requests: int) -> Any:
-    """Enter the requests in ``net.match_input`` and so on (by increasing input and VC); returns the outputs' mask.
+def is_asked(net: Net, i: int, o: int) -> bool:
+    """Whether input `i` has asked for output `o`."""
+    return bool(words(net.asking_inputs)[o * net.port_words + (i >> 6)] & bit_of(i) != uint64(0))
+
+
+@inlined
+def ask(net: Net, i: int, v: int, o: int) -> None:
+    """Enter the request of input `i` for output `o` with VC `v`."""
+    int8s(net.representative)[place_of(net, i, o)] = v
+    words(net.asking_inputs)[o * net.port_words + (i >> 6)] |= bit_of(i)
+    words(net.requested)[o >> 6] |= bit_of(o)
+
+
+@inlined
+def forget(masks: Any, number: int, count: int) -> None:
+    """Clear mask `number` of masks of `count` words."""
+    masks[number * count] = 0
+    for k in range(1, count):
+        masks[number * count + k] = 0
+
+
+@inlined
+def enter_requests(net: Net, router: int, requests: int) -> None:
+    """Enter the requests in ``net.match_input`` and so on (by increasing input and VC).
 
     For an input and an output (input_first: for an input) the first VC at or after q stands.
     """
     match_input, match_output, match_vc = int64s(net.match_input), int64s(net.match_output), int64s(net.match_vc)
-    requested = uint64(0)
     kept = 0
     for k in range(requests):
         i, o, v = match_input[k], match_output[k], match_vc[k]
@@ -110,98 +144,151 @@ def enter_requests(net: Net, router: int, requests: int) -> Any:
             match_input[kept], match_output[kept], match_vc[kept] = i, o, v
             kept += 1
             continue
-        if words(net.asking_inputs)[o] & bit_of(i) == uint64(0) or int8s(net.representative)[(i << 6) | o] < q <= v:
-            requested |= ask(net, i, v, o)
+        if not is_asked(net, i, o) or int8s(net.representative)[place_of(net, i, o)] < q <= v:
+            ask(net, i, v, o)
     for k in range(kept):
-        requested |= ask(net, match_input[k], match_vc[k], match_output[k])
-    return requested
+        ask(net, match_input[k], match_vc[k], match_output[k])
+
+
+@inlined
+def add_pair(net: Net, count: int, i: int, o: int) -> int:
+    """Note that input `i` and output `o` are matched; returns how many are."""
+    int64s(net.match_input)[count], int64s(net.match_output)[count] = i, o
+    int64s(net.match_vc)[count] = int64(int8s(net.representative)[place_of(net, i, o)])
+    return count + 1
 
 
 @inner
-def match_ports(net: Net, router: int, requested: Any, speculative: int) -> int:
-    """Match inputs and outputs of the requests in ``net.asking_inputs`` (cleared).
+def match_outputs(net: Net, router: int, speculative: int) -> int:
+    """`input_first`: every output picks one of the inputs that are left to it."""
+    requested, count = words(net.requested), 0
+    for word in range(net.port_words):
+        rest = requested[word]
+        requested[word] = 0
+        while rest != uint64(0):
+            o = (word << 6) + trailing_zeros(rest)
+            rest &= rest - uint64(1)
+            count = add_pair(net, count, pick_of_output(net, router, o, speculative), o)
+            forget(words(net.asking_inputs), o, net.port_words)
+    return count
+
+
+@inner
+def match_offers(net: Net, router: int, speculative: int) -> int:
+    """`output_first`: every output offers itself to an input, every input picks an offer."""
+    requested, chosen, outputs = words(net.requested), words(net.chosen), words(net.asking_outputs)
+    count, many = 0, net.port_words
+    for word in range(many):
+        rest = requested[word]
+        requested[word] = 0
+        while rest != uint64(0):
+            o = (word << 6) + trailing_zeros(rest)
+            rest &= rest - uint64(1)
+            i = pick_of_output(net, router, o, speculative)
+            forget(words(net.asking_inputs), o, many)
+            outputs[i * many + word] |= bit_of(o)
+            chosen[i >> 6] |= bit_of(i)
+    for word in range(many):
+        rest = chosen[word]
+        chosen[word] = 0
+        while rest != uint64(0):
+            i = (word << 6) + trailing_zeros(rest)
+            rest &= rest - uint64(1)
+            count = add_pair(net, count, i, pick_of_input(net, router, i, speculative))
+            forget(outputs, i, many)
+    return count
+
+
+@inner
+def match_diagonals(net: Net, router: int, speculative: int) -> int:
+    """`wavefront`: requests in the order of their diagonals; pairs of one diagonal never conflict."""
+    requested, used, inputs = words(net.requested), words(net.chosen), words(net.asking_inputs)
+    ports, many, count = net.ports, net.port_words, 0
+    start = int64(router_at(net, router).spec_diagonal if speculative else router_at(net, router).sa_diagonal)
+    for k in range(ports):
+        for word in range(many):
+            rest = requested[word]
+            while rest != uint64(0):
+                o = (word << 6) + trailing_zeros(rest)
+                rest &= rest - uint64(1)
+                i = (start + k - o) % ports
+                if is_asked(net, i, o) and used[i >> 6] & bit_of(i) == uint64(0):
+                    used[i >> 6] |= bit_of(i)
+                    requested[word] &= ~bit_of(o)
+                    forget(inputs, o, many)
+                    count = add_pair(net, count, i, o)
+    forget(used, 0, many)
+    forget_requests(net)
+    return count
+
+
+@inner
+def forget_requests(net: Net) -> None:
+    """Clear the requests that are left."""
+    requested = words(net.requested)
+    for word in range(net.port_words):
+        rest = requested[word]
+        requested[word] = 0
+        while rest != uint64(0):
+            forget(words(net.asking_inputs), (word << 6) + trailing_zeros(rest), net.port_words)
+            rest &= rest - uint64(1)
+
+
+@inner
+def match_ports(net: Net, router: int, speculative: int) -> int:
+    """Match inputs and outputs of the requests in ``net.asking_inputs`` and ``net.requested`` (cleared).
 
     Returns the number of pairs in ``net.match_input``, ``net.match_output`` and ``net.match_vc``.
     """
-    asking_inputs, asking_outputs = words(net.asking_inputs), words(net.asking_outputs)
-    match_input, match_output, match_vc = int64s(net.match_input), int64s(net.match_output), int64s(net.match_vc)
-    representative = int8s(net.representative)
-    count = 0
     if net.sa_kind == INPUT_FIRST:
-        while requested != uint64(0):
-            o = trailing_zeros(requested)
-            requested &= requested - uint64(1)
-            i = pick_of_output(net, router, o, asking_inputs[o], speculative)
-            match_input[count], match_output[count], match_vc[count] = i, o, int64(representative[(i << 6) | o])
-            asking_inputs[o] = 0
-            count += 1
-        return count
+        return match_outputs(net, router, speculative)
     if net.sa_kind == OUTPUT_FIRST:
-        chosen = uint64(0)
-        while requested != uint64(0):
-            o = trailing_zeros(requested)
-            requested &= requested - uint64(1)
-            i = pick_of_output(net, router, o, asking_inputs[o], speculative)
-            asking_inputs[o] = 0
-            asking_outputs[i] |= uint64(1) << uint64(o)
-            chosen |= uint64(1) << uint64(i)
-        while chosen != uint64(0):
-            i = trailing_zeros(chosen)
-            chosen &= chosen - uint64(1)
-            o = pick_of_input(net, router, i, asking_outputs[i], speculative)
-            match_input[count], match_output[count], match_vc[count] = i, o, int64(representative[(i << 6) | o])
-            asking_outputs[i] = 0
-            count += 1
-        return count
+        return match_offers(net, router, speculative)
     if net.sa_kind == MAXIMUM:
-        return match_most_ports(net, router, requested, speculative)
-    ports = net.ports
-    start = int64(router_at(net, router).spec_diagonal if speculative else router_at(net, router).sa_diagonal)
-    inputs_used = uint64(0)
-    for k in range(ports):
-        rest = requested
-        while rest != uint64(0):
-            o = trailing_zeros(rest)
-            rest &= rest - uint64(1)
-            i = (start + k - o) % ports
-            bit = uint64(1) << uint64(i)
-            if asking_inputs[o] & bit != uint64(0) and inputs_used & bit == uint64(0):
-                inputs_used |= bit
-                requested &= ~(uint64(1) << uint64(o))
-                asking_inputs[o] = 0
-                match_input[count], match_output[count], match_vc[count] = i, o, int64(representative[(i << 6) | o])
-                count += 1
-    while requested != uint64(0):
-        asking_inputs[trailing_zeros(requested)] = 0
-        requested &= requested - uint64(1)
-    return count
+        return match_most_ports(net, router, speculative)
+    return match_diagonals(net, router, speculative)
+
+
+@inlined
+def asking_vcs(net: Net, first: int, word: int) -> Any:
+    """Word of the mask of the VCs that ask for an output port of the router whose ports begin at `first`."""
+    asking, last = uint64(0), first + net.ports
+    if net.ports <= 64:
+        asked = bits_at(words(net.asking), first, net.ports)
+        while asked != uint64(0):
+            p = first + trailing_zeros(asked)
+            asked &= asked - uint64(1)
+            asking |= words(net.switching)[p * net.vc_words + word]
+        return asking
+    for k in range(first >> 6, (last + 63) >> 6):
+        asked = bits_between(words(net.asking)[k], k, first, last)
+        while asked != uint64(0):
+            p = (k << 6) + trailing_zeros(asked)
+            asked &= asked - uint64(1)
+            asking |= words(net.switching)[p * net.vc_words + word]
+    return asking
 
 
 @inner
 def collect_requests(net: Net, router: int, now: int) -> tuple[Any, Any]:
     """List in ``net.match_input`` and so on, by increasing input and VC, who asks for which output without speculation.
 
-    Returns the number of requests, and the mask of inputs and outputs (in one) that have several.
+    Returns the number of requests, and a mask of inputs and outputs (in one) that is 0 if none has several. Beyond 64
+    ports two may share a bit of it.
     """
-    ports = net.ports
-    first = router * ports * net.vcs
+    first_port = router * net.ports
+    first = first_port * net.vcs
     match_input, match_output, match_vc = int64s(net.match_input), int64s(net.match_output), int64s(net.match_vc)
     pairs = int64(0)
     inputs, outputs, shared = uint64(0), uint64(0), uint64(0)
-    asked = bits_at(words(net.asking), router * ports, ports)
     for word in range(net.vc_words):
-        asking = uint64(0)
-        ports_asked = asked
-        while ports_asked != uint64(0):
-            o = trailing_zeros(ports_asked)
-            ports_asked &= ports_asked - uint64(1)
-            asking |= words(net.switching)[(router * ports + o) * net.vc_words + word]
+        asking = asking_vcs(net, first_port, word)
         while asking != uint64(0):
             number = (word << 6) + trailing_zeros(asking)
             asking &= asking - uint64(1)
             vc = input_vc(net, first + number)
-            i, o = int64(vc.port) - router * ports, int64(vc.out_port)
-            if net.output_queues != 0 or output_port(net, router * ports + o).busy_until <= now:
+            i, o = int64(vc.port) - first_port, int64(vc.out_port)
+            if net.output_queues != 0 or output_port(net, first_port + o).busy_until <= now:
                 match_input[pairs], match_output[pairs], match_vc[pairs] = i, o, vc_in_port(net, vc)
                 pairs += 1
                 shared |= (inputs & bit_of(i)) | (outputs & bit_of(o))
@@ -219,7 +306,8 @@ def match_switch(net: Net, router: int, now: int) -> None:
     if pairs == 0:
         return
     if shared != uint64(0) or net.sa_kind != OUTPUT_FIRST:  # otherwise every request is a grant
-        pairs = match_ports(net, router, enter_requests(net, router, pairs), 0)
+        enter_requests(net, router, pairs)
+        pairs = match_ports(net, router, 0)
     for k in range(pairs):
         i, o, v = match_input[k], match_output[k], match_vc[k]
         move_pointers(net, router, i, v, o, 0, now)
@@ -235,6 +323,6 @@ def match_switch(net: Net, router: int, now: int) -> None:
 def switch_match(net: Net, first: int, end: int, now: int) -> int:
     """SA of routers `first` up to, but without, `end`: the hook `switch_match`."""
     for router in range(first, end):
-        if bits_at(words(net.asking), router * net.ports, net.ports) != uint64(0):
+        if any_asks(net, router):
             match_switch(net, router, now)
     return 0

@@ -11,6 +11,7 @@ from hopforge.model.kernel.memory import words
 from hopforge.model.network.core.hooks import HOOK_SIGNATURE
 from hopforge.model.network.core.records import PORT_SHARE_BITS, Net, input_port, output_port
 from hopforge.model.network.core.switch_allocation import grant_switch, note_grant, vc_that_asks, vcs_that_ask
+from hopforge.model.network.parts.switch_match import any_asks
 
 
 @inlined
@@ -44,7 +45,7 @@ def match_router(net: Net, first: int, last: int, now: int) -> None:
     """SA of the router with ports `first` … `last` − 1 in cycle `now`."""
     offer_outputs(net, first, last, now)
     ports, offered = net.ports, words(net.offered)
-    noted = words(net.draining)[(first // ports) >> 6] != uint64(0)
+    noted = net.speculation != 0 or words(net.draining)[(first // ports) >> 6] != uint64(0)
     for word in range(first >> 6, (last + 63) >> 6):
         inputs = offered[word]
         offered[word] = 0
@@ -63,19 +64,10 @@ def match_router(net: Net, first: int, last: int, now: int) -> None:
                 note_grant(net, p, i, now)
 
 
-@inlined
-def any_asks(net: Net, first: int, last: int) -> bool:
-    """Whether somebody asks for one of the output ports `first` … `last` − 1."""
-    found = uint64(0)
-    for word in range(first >> 6, (last + 63) >> 6):
-        found |= bits_between(words(net.asking)[word], word, first, last)
-    return bool(found != uint64(0))
-
-
 @c_kernel(HOOK_SIGNATURE)
 def wide_match(net: Net, first: int, end: int, now: int) -> int:
     """SA of routers `first` up to, but without, `end`: the hook `switch_match`."""
     for router in range(first, end):
-        if any_asks(net, router * net.ports, (router + 1) * net.ports):
+        if any_asks(net, router):
             match_router(net, router * net.ports, (router + 1) * net.ports, now)
     return 0

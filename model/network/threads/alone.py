@@ -7,6 +7,7 @@ import numpy as np
 from hopforge.model.network.core.records import BERNOULLI, ON_OFF, PROGRAM, SCRIPT
 from hopforge.model.network.core.state import NetState
 from hopforge.model.network.parts.switch_match import switch_match
+from hopforge.model.network.parts.wide_switch import wide_match
 from hopforge.model.network.threads.ranges import host_routers, lanes, most_parts
 
 #: delays of links, more of which would cost too much to keep apart
@@ -35,8 +36,8 @@ _SOURCES = {PROGRAM: "hosts run a program", SCRIPT: "packets are listed one by o
 _CHECKS: tuple[tuple[Callable[[NetState], bool], str], ...] = (
     (lambda state: len(state["memory"]) > 1, "the routing algorithm learns"),
     (
-        lambda state: bool(state["switch_match"]) and switch_match not in state.functions,
-        "routers hold the switch, choose ahead, or have more than 64 ports",
+        lambda state: bool(state["switch_match"]) and not {switch_match, wide_match} & set(state.functions),
+        "routers hold the switch, or choose ahead",
     ),
     (lambda state: bool((np.diff(host_routers(state)) < 0).any()), "hosts are not numbered in the order of routers"),
     (lambda state: len(lanes(state)[0]) > MOST_LANES, f"links have more than {MOST_LANES} different latencies"),

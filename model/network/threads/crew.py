@@ -36,8 +36,8 @@ EXACT_SQUARES = 2.0**52
 #: arrays that every thread has for itself: nothing in them outlasts a cycle, but for the histograms
 SCRATCH = (
     "offered", "offers", "granted", "released", "request_vc", "request_port", "request_mask", "winner_stamp",
-    "winner_rank", "winner_request", "asking_inputs", "asking_outputs", "representative", "match_input",
-    "match_output", "match_vc",
+    "winner_rank", "winner_request", "asking_inputs", "asking_outputs", "requested", "chosen", "representative",
+    "match_input", "match_output", "match_vc",
 )  # fmt: skip
 HISTOGRAMS = ("histogram", "network_histogram")
 KINDS = ("flit", "credit")

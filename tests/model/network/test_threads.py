@@ -50,6 +50,12 @@ NETWORKS = {
         "routing: {algorithm: dor}\ntraffic: {packet_flits: 3}\n",
         0.1,
     ),
+    "66 ports": (
+        "topology: {kind: fully_connected, routers: 17, hosts_per_router: 50}\n"
+        "router: {vcs: 2, buffer_flits: 4, link_latency_cycles: 2}\n"
+        "routing: {algorithm: minimal}\ntraffic: {packet_flits: 2}\n",
+        0.02,
+    ),
 }
 CYCLES = 700
 
