@@ -76,7 +76,18 @@ def plan_for_classes(
         words="; ".join(f"class {c}: {plan.words}" for c, plan in enumerate(plans) if plan.words),
         inject_mask=np.bitwise_or.reduce([np.asarray(mask) for mask in masks]),
         escape_mask=None,
+        among=_among(plans, counts, topology, algorithm),
     )
+
+
+def _among(
+    plans: Sequence[RoutingPlan], counts: Sequence[int], topology: Topology, algorithm: str
+) -> RoutingPlan | None:
+    """Return all ports of which routers take one, for all classes."""
+    every = {id(plan): plan.among for plan in plans}
+    if None in every.values():
+        return None
+    return plan_for_classes([every[id(plan)] for plan in plans], counts, topology, algorithm=algorithm)
 
 
 def class_masks(plans: Sequence[RoutingPlan], counts: Sequence[int]) -> list[Any]:

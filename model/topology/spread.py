@@ -44,16 +44,15 @@ FEW_WAYS, FEW_BITS = 16, 8
 """Among so many ways as many upper bits of the hash choose, among more all."""
 
 _WORD, _HALF = 0xFFFFFFFF, 0xFFFF
-_ENTROPY_TURN = 8
 _ROUTER_FACTOR = 2654435761
 _A, _B = FIRST_FACTORS
 _C, _D, _E, _F = FOLD_TURNS
 _G, _H = SECOND_FACTORS
 _I, _J = LAST_TURNS
 
-#: of the source: odd multipliers with well mixed bits: 2^32 divided by the golden ratio, and two of MurmurHash3
+#: of sources: odd multipliers with well mixed bits: 2^32 divided by the golden ratio, and two of MurmurHash3
 _SOURCE_FACTOR, _GOAL_FACTOR, _LAST_FACTOR = 2654435761, 2246822507, 3266489909
-#: ... and one of xxHash
+#: ... and one of xxHash, for routers, too
 _ENTROPY_FACTOR = 668265263
 
 
@@ -77,7 +76,7 @@ def _half_turned(word: Any, by: int) -> Any:
 def port_place(src: Any, dst: Any, entropy: Any, router: Any, ways: Any) -> Any:
     """Return which of several equal ports the packets of an entropy take at a router, 0 … ways − 1."""
     key = ((router + 1) * _ROUTER_FACTOR) & _WORD
-    word = (src & _WORD) ^ _turned(dst & _WORD, GOAL_TURN) ^ _turned(entropy & _WORD, _ENTROPY_TURN)
+    word = (src & _WORD) ^ _turned(dst & _WORD, GOAL_TURN) ^ ((entropy * _ENTROPY_FACTOR) & _WORD)
     word ^= key ^ (key >> 16)
     word ^= _turned(word, _A) & _turned(word, _B)
     half = (word ^ _turned(word, _C) ^ _turned(word, _D) ^ _turned(word, _E) ^ _turned(word, _F)) & _HALF

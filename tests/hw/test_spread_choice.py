@@ -1,5 +1,7 @@
 """Routers take one of several ports by the hash of source and destination: units by themselves, and a network."""
 
+import itertools
+import json
 from dataclasses import replace
 
 import numpy as np
@@ -8,10 +10,13 @@ from amaranth.sim import Simulator
 from tests.model.topology.spread_by_bits import port_of
 
 from hopforge.gen.design import whole_network_design
+from hopforge.gen.router import router_parameters_as_data
 from hopforge.hw.spread_choice import SpreadChoice
 from hopforge.model.config import Config, parse_config
 from hopforge.model.errors import UserError
 from hopforge.model.router.params import LookAhead, Route, RouterParams
+from hopforge.model.routing.configured import routing_plan
+from hopforge.model.topology import build
 from hopforge.model.topology.spread import router_key
 from hopforge.sim.benches.network import NetworkTraffic, record_network
 from hopforge.sim.benches.network_setup import network_setup
@@ -65,6 +70,39 @@ def test_rtl_is_the_simulator() -> None:
     others = tuple(replace(router, spread_router=number ^ 1) for number, router in enumerate(params))
     wrong = replace(setup, design=replace(setup.design, params=others))
     assert replay_amaranth((fresh := record_network(config, TRAFFIC, wrong)).component, fresh.replay).mismatches > 0
+
+
+CLASSES = parse_config(
+    "name: x\ntopology: {kind: hyperx, sizes: [2, 2]}\nrouting: {algorithm: minimal, spread: flow}\n"
+    "router: {vcs: 5, buffer_flits: 3, qos: strict}\ntraffic: {classes: "
+    "[{name: a, load: 0.2, vcs: 2, priority: 1}, {name: b, share: 1, vcs: 3, packet_flits: 3}]}\n"
+)
+
+
+def test_classes_of_traffic_have_all_ports_of_which_one_is_chosen() -> None:
+    plan = routing_plan(CLASSES, build(CLASSES.topology, CLASSES.address))
+    assert plan.among is not None and (plan.max_candidates, plan.among.max_candidates) == (1, 2)
+
+
+@pytest.mark.study
+def test_classes_of_traffic_spread_on_their_own_virtual_channels() -> None:
+    """Both ports are there for every class, and no packet leaves the VCs of its class."""
+    params = whole_network_design(CLASSES).params
+    assert [router.spread_router for router in params] == [0, 1, 2, 3]
+    assert json.loads(json.dumps(router_parameters_as_data(params[0])))["quality"]["of_vc"] == [0, 0, 1, 1, 1]
+    for router in params:
+        (far,) = [route for route in router.routes if route.ports.bit_count() == 2]  # to the opposite corner
+        assert far.ports == 0b110
+        for route, i, v, o in itertools.product(router.routes, range(3), range(5), range(3)):
+            assert router.vc_mask(route.route_class, i, v, o) & ~(0b11 if v < 2 else 0b11100) == 0
+        assert all(router.vc_mask(far.route_class, 0, v, o) for v in range(5) for o in (1, 2))
+
+
+@pytest.mark.study
+def test_rtl_is_the_simulator_with_classes_of_traffic() -> None:
+    recorded = record_network(CLASSES, NetworkTraffic(load=0.6, cycles=60, seed=4))
+    assert recorded.packets > 40
+    assert replay_amaranth(recorded.component, recorded.replay).mismatches == 0
 
 
 @pytest.mark.parametrize(("config", "said"), [
