@@ -84,10 +84,8 @@ def _among(
     plans: Sequence[RoutingPlan], counts: Sequence[int], topology: Topology, algorithm: str
 ) -> RoutingPlan | None:
     """Return all ports of which routers take one, for all classes."""
-    every = {id(plan): plan.among for plan in plans}
-    if None in every.values():
-        return None
-    return plan_for_classes([every[id(plan)] for plan in plans], counts, topology, algorithm=algorithm)
+    every = [plan.among for plan in plans if plan.among is not None]
+    return plan_for_classes(every, counts, topology, algorithm=algorithm) if len(every) == len(plans) else None
 
 
 def class_masks(plans: Sequence[RoutingPlan], counts: Sequence[int]) -> list[Any]:
