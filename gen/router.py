@@ -131,6 +131,7 @@ def router_parameters_as_data(params: RouterParams) -> dict[str, Any]:
         content["lookahead"] = dataclasses.asdict(params.lookahead)
     content["routes"] = [[route.ports, route.route_class, route.escape] for route in params.routes]
     content["lookup"] = None if params.lookup is None else lookup_parameters_as_data(params.lookup)
+    content["quality"] = None if params.quality is None else dataclasses.asdict(params.quality)
     return content
 
 

@@ -15,6 +15,7 @@ from hopforge.hw.router_core import RouterCore, router_members
 from hopforge.hw.shared import shared
 from hopforge.hw.spread_choice import SpreadChoice
 from hopforge.model.router.params import RouterParams, check_input_vcs
+from hopforge.model.topology.spread import router_key
 
 __all__ = ["Router"]
 
@@ -102,12 +103,13 @@ class Router(wiring.Component):
     def _spread(self, m: Module, platform: object, i: int, core: RouterCore, table: RouteTable) -> None:
         """Leave one of the ports of the route of the head that comes to a port."""
         p = self.params
+        assert p.spread_router is not None
         counts = tuple(sorted({route.ports.bit_count() for route in p.routes}))
         choice = SpreadChoice(params=p, counts=counts)
         m.submodules[f"spread{i}"] = shared(choice, platform, p.structure, counts)
         m.d.comb += [
             choice.data.eq(self.port[i].in_flit.data),
-            choice.router.eq(p.spread_router),
+            choice.key.eq(router_key(p.spread_router)),
             choice.ports.eq(table.route.ports),
             View(route_layout(p), core.route[i]).ports.eq(choice.port),
         ]

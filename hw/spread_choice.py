@@ -2,71 +2,38 @@
 
 from collections.abc import Sequence
 from functools import reduce
-from operator import or_
+from operator import xor
 
-from amaranth.hdl import Const, Module, Mux, Signal, Value
+from amaranth.hdl import Const, Module, Signal, Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from hopforge.model.router.params import SPREAD_ROUTER_BITS, RouterParams
-from hopforge.model.topology.spread import GOAL_FACTOR, ROUTER_FACTOR, SOURCE_FACTOR
+from hopforge.hw.and_or import any_of
+from hopforge.model.router.params import RouterParams
+from hopforge.model.topology.spread import (
+    FEW_BITS,
+    FEW_WAYS,
+    FIRST_FACTORS,
+    FOLD_TURNS,
+    GOAL_TURN,
+    HALF_BITS,
+    LAST_TURNS,
+    SECOND_FACTORS,
+)
 
-__all__ = ["SpreadChoice", "remainder"]
+__all__ = ["SpreadChoice"]
 
-_HASH_BITS = 32
-#: bits of a number that are reduced by themselves, then put together two by two
-_DIGIT_BITS = 4
-
-
-def remainder(m: Module, value: Value, divisor: int) -> Value:
-    """Return `value` modulo `divisor`, unsigned and combinational.
-
-    Digits are reduced each by itself and put together two by two: the depth grows with the logarithm of the width.
-
-    Parameters
-    ----------
-    m : Module
-        Gets the signals between.
-
-    Raises
-    ------
-    ValueError
-        A divisor below 1.
-    """
-    if divisor < 1:
-        raise ValueError(f"divisor must be at least 1, not {divisor}")
-    if divisor & (divisor - 1) == 0:
-        return value[: divisor.bit_length() - 1] if divisor > 1 else Const(0, 1)
-    digits = [value[at : at + _DIGIT_BITS] for at in range(0, len(value), _DIGIT_BITS)]
-    parts = [_reduced(m, digit, 1 << _DIGIT_BITS, divisor) for digit in digits]
-    weight = (1 << _DIGIT_BITS) % divisor
-    while len(parts) > 1:
-        highest = (divisor - 1) * (weight + 1)
-        highs = [*parts[1::2], Const(0, 1)]
-        parts = [
-            _reduced(m, high * weight + low, highest + 1, divisor)
-            for low, high in zip(parts[::2], highs, strict=False)
-        ]
-        weight = weight * weight % divisor
-    return parts[0]
-
-
-def _reduced(m: Module, value: Value, limit: int, divisor: int) -> Value:
-    """Return a value below `limit` modulo `divisor`; a signal for each step, which is read more than once."""
-    rest = Signal(range(limit), name=f"rest_{divisor}")
-    m.d.comb += rest.eq(value)
-    for shift in reversed(range(((limit - 1) // divisor).bit_length())):
-        less = Signal(range(min(limit, divisor << shift)), name=f"rest_{divisor}_{shift}")
-        m.d.comb += less.eq(Mux(rest >= divisor << shift, rest - (divisor << shift), rest))
-        rest = less
-    return rest
+_WORD_BITS = 2 * HALF_BITS
 
 
 class SpreadChoice(wiring.Component):
-    """Leaves one of the ports of a route: that of place h(s, d, r) mod n among the n of them, the lowest is 0.
+    """Leaves one of the ports of a route: that of place h(s, d, r) among the n of them, the lowest is 0.
 
-    h: docs/definitions/any-routing.md (Spread). Combinational from the data of a head and ``ports`` to ``port``, a mask
-    of one bit, or of none where ``ports`` has none. ``router`` is r.
+    h and place: docs/definitions/any-routing.md (Spread). Combinational from the data of a head and ``ports`` to
+    ``port``, a mask of one bit, or of none where ``ports`` has none.
+
+    Nothing is multiplied: for every number of ports that a route can have, the hash is compared with where the places
+    begin, beside the table that gives the ports.
 
     Parameters
     ----------
@@ -77,47 +44,76 @@ class SpreadChoice(wiring.Component):
     """
 
     data: Signal
-    router: Signal
+    key: Signal
     ports: Signal
     port: Signal
 
     def __init__(self, *, params: RouterParams, counts: Sequence[int]):
         self.params, self.counts = params, tuple(counts)
         super().__init__({
-            "data": In(2 * params.address_bits), "router": In(SPREAD_ROUTER_BITS), "ports": In(params.ports),
+            "data": In(2 * params.address_bits), "key": In(_WORD_BITS), "ports": In(params.ports),
             "port": Out(params.ports),
         })  # fmt: skip
 
     def elaborate(self, platform: object) -> Module:
-        """Build the hash, its remainders, and the choice."""
+        """Build the hash, its places, and the choice."""
         m = Module()
-        p = self.params
-        count = Signal(range(p.ports + 1))
-        place = Signal(range(p.ports))
-        below: Value = Const(0, 1)
-        for o in range(p.ports):
-            m.d.comb += self.port[o].eq(self.ports[o] & (place == below))
-            counted = Signal(range(o + 2), name=f"ports_to_{o}")
-            m.d.comb += counted.eq(below + self.ports[o])
-            below = counted
-        m.d.comb += count.eq(below)
         several = [n for n in self.counts if n > 1]
-        if several:
-            word = self._hash(m)
-            m.d.comb += place.eq(reduce(or_, (Mux(count == n, remainder(m, word, n), 0) for n in several)))
+        if not several:
+            m.d.comb += self.port.eq(self.ports)
+            return m
+        ports = self.params.ports
+        below: list[Value] = [Const(0, 1)]
+        for o in range(ports):
+            counted = Signal(range(o + 2), name=f"ports_to_{o}")
+            m.d.comb += counted.eq(below[-1] + self.ports[o])
+            below.append(counted)
+        reached = self._reached(m, several, below[-1])
+        place = Signal(range(max(several)))
+        for k in range(len(reached)):
+            last = k + 1 == len(reached)
+            with m.If(reached[k] if last else reached[k] & ~reached[k + 1]):
+                m.d.comb += place.eq(k + 1)
+        for o in range(ports):
+            m.d.comb += self.port[o].eq(self.ports[o] & (below[o] == place))
         return m
+
+    def _reached(self, m: Module, several: Sequence[int], count: Value) -> list[Signal]:
+        """Return for places 1, 2, … whether the hash is there or behind."""
+        half = self._hash(m)
+        among = {n: Signal(name=f"among_{n}") for n in several}
+        m.d.comb += [found.eq(count == n) for n, found in among.items()]
+        found = []
+        for k in range(1, max(several)):
+            reached = Signal(name=f"reached_{k}")
+            m.d.comb += reached.eq(any_of([among[n] & self._behind(half, k, n) for n in several if n > k]))
+            found.append(reached)
+        return found
+
+    def _behind(self, half: Value, k: int, n: int) -> Value:
+        """Return whether the hash is at place k of n or behind it."""
+        bits = FEW_BITS if n <= FEW_WAYS else HALF_BITS
+        return half[-bits:] >= -(-(k << bits) // n)
 
     def _hash(self, m: Module) -> Signal:
         """Return h of the head."""
-        goal, source = self.data[: self.params.address_bits], self.data[self.params.address_bits :]
-        word = Signal(_HASH_BITS, name="of_source")
-        mixed = Signal(_HASH_BITS, name="of_goal")
-        last = Signal(_HASH_BITS, name="of_router")
+        bits = self.params.address_bits
+        goal, source, word = (Signal(_WORD_BITS, name=name) for name in ("goal", "source", "word"))
+        half, found = (Signal(HALF_BITS, name=name) for name in ("half", "hash"))
+        first, second = _mixed(m, word, FIRST_FACTORS, "first"), _mixed(m, half, SECOND_FACTORS, "second")
         m.d.comb += [
-            word.eq((source + 1) * SOURCE_FACTOR),
-            mixed.eq((word ^ (word >> 15) ^ goal)[:_HASH_BITS] * GOAL_FACTOR),
-            last.eq((mixed ^ (mixed >> 13) ^ self.router)[:_HASH_BITS] * ROUTER_FACTOR),
+            goal.eq(self.data[:bits]),
+            source.eq(self.data[bits:]),
+            word.eq(source ^ goal.rotate_left(GOAL_TURN) ^ self.key),
+            half.eq(reduce(xor, (first.rotate_left(by) for by in FOLD_TURNS), first)),
+            found.eq(reduce(xor, (second.rotate_left(by) for by in LAST_TURNS), second)),
         ]
-        found = Signal(_HASH_BITS, name="hash")
-        m.d.comb += found.eq(last ^ (last >> 16))
         return found
+
+
+def _mixed(m: Module, word: Signal, factors: tuple[int, int], name: str) -> Signal:
+    """Return a word with the product of two of its rotations added, bit by bit."""
+    left, right = (word.rotate_left(by) for by in factors)
+    found = Signal.like(word, name=name)
+    m.d.comb += found.eq(word ^ (left & right))
+    return found

@@ -7,13 +7,13 @@ from hopforge.model.kernel.compile import kernel
 from hopforge.model.lookup.routes import Paths
 from hopforge.model.topology import Topology, TopologyError
 from hopforge.model.topology.routing_table import MAX_TABLE_ROUTERS, distances
-from hopforge.model.topology.spread import entropy_place
+from hopforge.model.topology.spread import port_place
 
 __all__ = ["SpreadRoutes"]
 
 
 class SpreadRoutes:
-    """Shortest ways, one for each pair of hosts and entropy, as `entropy_place` chooses it.
+    """Shortest ways, one for each pair of hosts and entropy, as `port_place` chooses it.
 
     Offers `paths` as `Routes` does; those of entropy 0 are the ways of ``spread: flow``.
 
@@ -65,7 +65,7 @@ def _walk(network, distance, source, goal, entropy, first, router, port, output)
                 for p in range(peer_router.shape[1]):
                     other = peer_router[here, p]
                     ways += other >= 0 and distance[there, other] == distance[there, here] - 1
-                left = entropy_place(source[index], goal[index], entropy[index], here, ways)
+                left = port_place(source[index], goal[index], entropy[index], here, ways)
                 for p in range(peer_router.shape[1]):
                     other = peer_router[here, p]
                     if other >= 0 and distance[there, other] == distance[there, here] - 1:

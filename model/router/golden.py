@@ -508,10 +508,13 @@ class RouterModel:
         if not ways:
             return 0
         dst, src = ends & (1 << p.address_bits) - 1, ends >> p.address_bits & (1 << p.address_bits) - 1
-        word = (src + 1) * 2654435761 % 2**32
-        word = (word ^ word >> 15 ^ dst) * 2246822507 % 2**32
-        word = (word ^ word >> 13 ^ p.spread_router) * 3266489909 % 2**32
-        return 1 << ways[(word ^ word >> 16) % len(ways)]
+        key = (p.spread_router + 1) * 2654435761 % 2**32
+        word = src % 2**32 ^ _turned(dst % 2**32, 16, 32) ^ key ^ key >> 16
+        word ^= _turned(word, 6, 32) & _turned(word, 9, 32)
+        half = (word ^ _turned(word, 7, 32) ^ word >> 16 ^ _turned(word, 19, 32) ^ _turned(word, 27, 32)) % 2**16
+        half ^= _turned(half, 1, 16) & _turned(half, 5, 16)
+        half ^= _turned(half, 5, 16) ^ _turned(half, 7, 16)
+        return 1 << ways[(half >> 8) * len(ways) >> 8 if len(ways) <= 16 else half * len(ways) >> 16]
 
     def _brought(self, i: int, v: int) -> list[_Candidate]:
         """Return the candidates that the head of a VC has brought along."""
@@ -579,3 +582,8 @@ class RouterModel:
         port = output & (1 << PORT_BITS) - 1
         ports = 1 << port if port < p.ports else 0
         return self._candidates(i, v, ports, output >> PORT_BITS & (1 << CLASS_BITS) - 1)
+
+
+def _turned(word: int, by: int, bits: int) -> int:
+    """Rotate a word of some bits to the left."""
+    return (word << by | word >> bits - by) % 2**bits

@@ -50,7 +50,7 @@ from hopforge.model.routing.ways_table import (
     ways_table,
 )
 from hopforge.model.topology import Topology
-from hopforge.model.topology.spread import entropy_place, flow_place
+from hopforge.model.topology.spread import entropy_place, port_place
 
 #: what has been decided: nothing, a detour, the way to the destination
 _UNDECIDED, _DETOUR, _HOMEWARD = range(3)
@@ -90,7 +90,7 @@ def _minimal_by_flow(
     if home == router:
         return add_arrival(table, out, packet.dst)
     ports = max(count_ways(table, router, home), 1)
-    place = flow_place(int64(packet.src), int64(packet.dst), router, ports)
+    place = port_place(int64(packet.src), int64(packet.dst), 0, router, ports)
     return add_one_way(table, out, router, in_port, in_vc, home, place, True)
 
 
@@ -109,7 +109,7 @@ def _add_hashed(
 ) -> int:
     """Add the port towards a goal that source, destination and entropy of the packet name."""
     ports = max(count_ways(table, router, goal), 1)
-    place = entropy_place(int64(packet.src), int64(packet.dst), int64(packet.part), router, ports)
+    place = port_place(int64(packet.src), int64(packet.dst), int64(packet.part), router, ports)
     return add_one_way(table, out, router, in_port, in_vc, goal, place, homeward)
 
 

@@ -76,7 +76,16 @@ def plan_for_classes(
         words="; ".join(f"class {c}: {plan.words}" for c, plan in enumerate(plans) if plan.words),
         inject_mask=np.bitwise_or.reduce([np.asarray(mask) for mask in masks]),
         escape_mask=None,
+        among=_among(plans, counts, topology, algorithm),
     )
+
+
+def _among(
+    plans: Sequence[RoutingPlan], counts: Sequence[int], topology: Topology, algorithm: str
+) -> RoutingPlan | None:
+    """Return all ports of which routers take one, for all classes."""
+    every = [plan.among for plan in plans if plan.among is not None]
+    return plan_for_classes(every, counts, topology, algorithm=algorithm) if len(every) == len(plans) else None
 
 
 def class_masks(plans: Sequence[RoutingPlan], counts: Sequence[int]) -> list[Any]:

@@ -33,7 +33,7 @@ from hopforge.model.network.parts.class_arrays import put_quality
 from hopforge.model.network.settings import RouterParameters, SourceParameters, Tables
 from hopforge.model.router.params import RouterParams
 from hopforge.model.topology import Topology
-from hopforge.model.topology.spread import flow_place
+from hopforge.model.topology.spread import port_place
 
 __all__ = [
     "candidates_of",
@@ -159,7 +159,7 @@ def _one_of(ports: int, src: int, dst: int, router: int) -> Any:
         rest &= rest - uint64(1)
         ways += 1
     rest = uint64(ports)
-    for _ in range(flow_place(src, dst, router, ways) if ways > 1 else 0):
+    for _ in range(port_place(src, dst, 0, router, ways) if ways > 1 else 0):
         rest &= rest - uint64(1)
     return int64(rest & (~rest + uint64(1)))
 

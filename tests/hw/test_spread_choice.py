@@ -1,17 +1,23 @@
 """Routers take one of several ports by the hash of source and destination: units by themselves, and a network."""
 
+import itertools
+import json
 from dataclasses import replace
 
 import numpy as np
 import pytest
-from amaranth.hdl import Module, Signal
 from amaranth.sim import Simulator
+from tests.model.topology.spread_by_bits import port_of
 
 from hopforge.gen.design import whole_network_design
-from hopforge.hw.spread_choice import SpreadChoice, remainder
+from hopforge.gen.router import router_parameters_as_data
+from hopforge.hw.spread_choice import SpreadChoice
 from hopforge.model.config import Config, parse_config
 from hopforge.model.errors import UserError
 from hopforge.model.router.params import LookAhead, Route, RouterParams
+from hopforge.model.routing.configured import routing_plan
+from hopforge.model.topology import build
+from hopforge.model.topology.spread import router_key
 from hopforge.sim.benches.network import NetworkTraffic, record_network
 from hopforge.sim.benches.network_setup import network_setup
 from hopforge.sim.drive.replay import replay_amaranth
@@ -26,50 +32,26 @@ def config_of(routing: str = "algorithm: minimal, spread: flow", more: str = "",
     )
 
 
-@pytest.mark.parametrize("divisor", [1, 2, 3, 5, 6, 7, 8, 11, 24, 63])
-def test_remainders(divisor: int) -> None:
-    m, value, found = Module(), Signal(32), Signal(8)
-    m.d.comb += found.eq(remainder(m, value, divisor))
-
-    async def drive(ctx) -> None:  # type: ignore[no-untyped-def]
-        numbers = np.random.default_rng(divisor).integers(0, 1 << 32, 60).tolist()
-        for number in [0, 1, divisor - 1, divisor, 2**32 - 1, 2**32 - divisor, *numbers]:
-            ctx.set(value, number)
-            assert ctx.get(found) == number % divisor
-
-    simulator = Simulator(m)
-    simulator.add_testbench(drive)
-    simulator.run()
-
-
-def test_a_divisor_is_at_least_one() -> None:
-    with pytest.raises(ValueError, match="divisor must be at least 1, not 0"):
-        remainder(Module(), Signal(4), 0)
-
-
 @pytest.mark.parametrize("bits", [6, 40])
 def test_the_choice_is_the_definition(bits: int) -> None:
-    """Addresses below and above the width of the hash, beside the definition in numbers of 32 bits."""
-    params = RouterParams(ports=6, vcs=1, buffer_flits=2, width_bits=96, address_bits=bits, routes=(), spread_router=0)
-    unit = SpreadChoice(params=params, counts=(0, 1, 2, 3, 5))
+    """Addresses below and above the width of the hash; few ports and many."""
+    ports = 20 if bits == 40 else 6
+    params = RouterParams(
+        ports=ports, vcs=1, buffer_flits=2, width_bits=96, address_bits=bits, routes=(), spread_router=0
+    )
+    counts = (0, 1, 2, 3, 5, ports)
+    unit = SpreadChoice(params=params, counts=counts)
     rng = np.random.default_rng(bits)
 
-    def place(source: int, goal: int, router: int, ways: int) -> int:
-        w = np.array([source + 1], np.uint32) * np.uint32(2654435761)
-        w = (w ^ w >> np.uint32(15) ^ np.array([goal & 0xFFFFFFFF], np.uint32)) * np.uint32(2246822507)
-        w = (w ^ w >> np.uint32(13) ^ np.array([router], np.uint32)) * np.uint32(3266489909)
-        return int((w ^ w >> np.uint32(16))[0]) % ways
-
     async def drive(ctx) -> None:  # type: ignore[no-untyped-def]
-        for turn in range(200):
-            source, goal = (int(rng.integers(min(1 << bits, 1 << 32) - 1)) for _ in range(2))
-            goal |= int(rng.integers(2)) << bits - 1
-            router, ways = int(rng.integers(1 << 32)), (0, 1, 2, 3, 5)[turn % 5]
-            ports = sorted(rng.choice(6, ways, replace=False).tolist())
+        for turn in range(300):
+            source, goal = (int(rng.integers(1 << bits)) for _ in range(2))
+            router, ways = int(rng.integers(1 << 31)), counts[turn % len(counts)]
+            chosen = sorted(rng.choice(ports, ways, replace=False).tolist())
             ctx.set(unit.data, goal | source << bits)
-            ctx.set(unit.router, router)
-            ctx.set(unit.ports, sum(1 << port for port in ports))
-            assert ctx.get(unit.port) == (1 << ports[place(source, goal, router, ways)] if ways else 0)
+            ctx.set(unit.key, router_key(router))
+            ctx.set(unit.ports, sum(1 << port for port in chosen))
+            assert ctx.get(unit.port) == (1 << chosen[port_of(source, goal, 0, router, ways)] if ways else 0)
 
     simulator = Simulator(unit)
     simulator.add_testbench(drive)
@@ -88,6 +70,39 @@ def test_rtl_is_the_simulator() -> None:
     others = tuple(replace(router, spread_router=number ^ 1) for number, router in enumerate(params))
     wrong = replace(setup, design=replace(setup.design, params=others))
     assert replay_amaranth((fresh := record_network(config, TRAFFIC, wrong)).component, fresh.replay).mismatches > 0
+
+
+CLASSES = parse_config(
+    "name: x\ntopology: {kind: hyperx, sizes: [2, 2]}\nrouting: {algorithm: minimal, spread: flow}\n"
+    "router: {vcs: 5, buffer_flits: 3, qos: strict}\ntraffic: {classes: "
+    "[{name: a, load: 0.2, vcs: 2, priority: 1}, {name: b, share: 1, vcs: 3, packet_flits: 3}]}\n"
+)
+
+
+def test_classes_of_traffic_have_all_ports_of_which_one_is_chosen() -> None:
+    plan = routing_plan(CLASSES, build(CLASSES.topology, CLASSES.address))
+    assert plan.among is not None and (plan.max_candidates, plan.among.max_candidates) == (1, 2)
+
+
+@pytest.mark.study
+def test_classes_of_traffic_spread_on_their_own_virtual_channels() -> None:
+    """Both ports are there for every class, and no packet leaves the VCs of its class."""
+    params = whole_network_design(CLASSES).params
+    assert [router.spread_router for router in params] == [0, 1, 2, 3]
+    assert json.loads(json.dumps(router_parameters_as_data(params[0])))["quality"]["of_vc"] == [0, 0, 1, 1, 1]
+    for router in params:
+        (far,) = [route for route in router.routes if route.ports.bit_count() == 2]  # to the opposite corner
+        assert far.ports == 0b110
+        for route, i, v, o in itertools.product(router.routes, range(3), range(5), range(3)):
+            assert router.vc_mask(route.route_class, i, v, o) & ~(0b11 if v < 2 else 0b11100) == 0
+        assert all(router.vc_mask(far.route_class, 0, v, o) for v in range(5) for o in (1, 2))
+
+
+@pytest.mark.study
+def test_rtl_is_the_simulator_with_classes_of_traffic() -> None:
+    recorded = record_network(CLASSES, NetworkTraffic(load=0.6, cycles=60, seed=4))
+    assert recorded.packets > 40
+    assert replay_amaranth(recorded.component, recorded.replay).mismatches == 0
 
 
 @pytest.mark.parametrize(("config", "said"), [

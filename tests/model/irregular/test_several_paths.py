@@ -131,7 +131,7 @@ def test_fewest_takes_fewest() -> None:
 
 
 def hashed(s: int, d: int, r: int) -> int:
-    """h of any-routing.md."""
+    """g of several-paths.md."""
     w = ((s + 1) * 2654435761) % 2**32
     w = ((w ^ (w >> 15) ^ d) * 2246822507) % 2**32
     w = ((w ^ (w >> 13) ^ r) * 3266489909) % 2**32

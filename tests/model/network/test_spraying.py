@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from numba import int64
+from tests.model.topology.spread_by_bits import port_of
 
 from hopforge.model.config import ConfigError, parse_config
 from hopforge.model.config.uses import unused_sections
@@ -198,7 +199,7 @@ def test_a_buffer_of_few_places_is_never_too_small() -> None:
 
 
 def place(source: int, target: int, entropy: int, router: int, ways: int) -> int:
-    """Return which of several ways is taken, from the definition."""
+    """Return which of several routers between is taken, from the definition."""
     word = (((source + 1) * 2654435761) ^ (entropy * 668265263)) % 2**32
     word = ((word ^ (word >> 15) ^ target) * 2246822507) % 2**32
     word = ((word ^ (word >> 13) ^ router) * 3266489909) % 2**32
@@ -229,7 +230,7 @@ def test_routers_take_the_way_that_the_entropy_names(entropy: str, per: str, val
         for router, port in ways[packet]:
             ports = up_ports(topology, router, target)
             if ports:
-                assert port == ports[place(source, target, value, router, len(ports))]
+                assert port == ports[port_of(source, target, value, router, len(ports))]
                 seen_ports.add((source, target, router, port))
                 up += 1
     assert up > 200

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.model.topology.spread_by_bits import port_of
 
 from hopforge.model.config import Config, ConfigError, parse_config
 from hopforge.model.errors import UserError
@@ -13,7 +14,7 @@ from hopforge.model.irregular.table_routes import configured_routes
 from hopforge.model.lookup.spread_routes import SpreadRoutes
 from hopforge.model.routing.configured import routing_plan
 from hopforge.model.topology import build
-from hopforge.model.topology.spread import flow_place
+from hopforge.model.topology.spread import flow_place, port_place, router_key
 from hopforge.sim.bounds.shares import PER_HOP, MinimalWays
 from hopforge.sim.run.simulation import Simulation
 from hopforge.sim.start.preparation import prepare
@@ -100,10 +101,35 @@ def test_routes_are_shortest_and_the_hash_is_fair() -> None:
     linked = topology.peer_router >= 0
     assert load[linked].sum() == pytest.approx(mean[linked].sum())
     assert load[linked].max() < 1.6 * mean[linked].max()
-    counts = Counter(int(flow_place(s, d, 5, PLACES)) for s in range(100) for d in range(100))
-    assert set(counts) == set(range(PLACES))
-    assert max(counts.values()) < 1.1 * 10_000 / PLACES
+    for counts in (
+        Counter(int(port_place(s, d, 0, 5, PLACES)) for s in range(100) for d in range(100)),
+        Counter(int(flow_place(s, d, 5, PLACES)) for s in range(100) for d in range(100)),
+    ):
+        assert set(counts) == set(range(PLACES))
+        assert max(counts.values()) < 1.1 * 10_000 / PLACES
     assert int(flow_place(1, 2, 5, PLACES)) == flow_place.py_func(1, 2, 5, PLACES)
+
+
+@pytest.mark.parametrize("ports", [1, 2, 3, 7, 16, 17, 64, 500])
+def test_the_port_is_the_definition(ports: int) -> None:
+    rng = np.random.default_rng(ports)
+    for bits in (2, 12, 31):
+        for source, goal, router in rng.integers(0, 1 << bits, (40, 3)).tolist():
+            entropy = int(rng.integers(1 << 16))
+            place = port_of(source, goal, entropy, router, ports)
+            assert 0 <= place < ports
+            assert port_place.py_func(source, goal, entropy, router, ports) == place
+            assert port_place(source, goal, entropy, router, ports) == place
+
+
+def test_routers_choose_independently() -> None:
+    """Of the flows that one router sends to a port, all others send half to each of two: no router repeats another."""
+    flows = [(s, d) for s in range(64) for d in range(64)]
+    chosen = np.array([[port_place(s, d, 0, router, 2) for s, d in flows] for router in range(24)])
+    assert len({router_key(router) for router in range(1000)}) == 1000
+    for one, other in itertools.combinations(range(24), 2):
+        together = np.bincount(2 * chosen[one] + chosen[other], minlength=4)
+        assert together.min() > 0.85 * len(flows) / 4, (one, other)
 
 
 def test_valiant_spreads_both_parts() -> None:

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.model.topology.spread_by_bits import port_of
 
 from hopforge.model.config import Config, parse_config
 from hopforge.model.errors import UserError
@@ -27,7 +28,7 @@ def config_of(routing: str, more: str = "", topology: str = HYPERX, entries: int
 
 
 def mixed(s: int, d: int, e: int, r: int) -> int:
-    """h of spraying.md."""
+    """g of several-paths.md."""
     w = (((s + 1) * 2654435761) ^ (e * 668265263)) % 2**32
     w = ((w ^ (w >> 15) ^ d) * 2246822507) % 2**32
     w = ((w ^ (w >> 13) ^ r) * 3266489909) % 2**32
@@ -64,7 +65,7 @@ def walked(config: Config, per_packet: bool) -> tuple[int, int]:
                 if tables is None:
                     ways = [p for p, peer in enumerate(topology.peer_router[at].tolist())
                             if peer >= 0 and far[peer, there] == far[at, there] - 1]  # fmt: skip
-                    out = ways[mixed(s, d, e, at) % len(ways)]
+                    out = ways[port_of(s, d, e, at, len(ways))]
                 else:
                     out = int(np.flatnonzero(topology.peer_router[at] == tables.all_paths[lid].next_hop[at, there])[0])
                 at, port = int(topology.peer_router[at, out]), int(topology.peer_port[at, out])
