@@ -143,6 +143,7 @@ def _spread(positions: Sequence[float], gap: float) -> list[float]:
 def draw_lines(axes: Axes, lines: Sequence[Line]) -> None:
     """Draw the curves and write each label at its right end, in its colour, without overlaps.
 
+    A curve without points has its label, too, at the bottom.
     Call it once per axes, after `style_axes`.
     """
     if not lines:
@@ -158,7 +159,7 @@ def draw_lines(axes: Axes, lines: Sequence[Line]) -> None:
         if line.error is not None:
             half = np.asarray(line.error, dtype=float)
             axes.errorbar(x, y, yerr=half, fmt="none", ecolor=color, elinewidth=1, capsize=2.5)
-        ends.append((x[-1], y[-1], color))
+        ends.append((x[-1], y[-1], color) if len(x) else (np.nan, np.nan, color))
     figure = axes.get_figure()
     assert isinstance(figure, Figure)
     figure.canvas.draw()  # fixes the limits and the layout, in which the labels are then placed
