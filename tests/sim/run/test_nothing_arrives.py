@@ -1,4 +1,4 @@
-"""Runs in which no packet arrives: every table and every picture is written, and no figure is invented."""
+"""Runs in which nothing arrives, or is counted: tables and pictures are written, and no figure is invented."""
 
 import math
 
@@ -13,11 +13,17 @@ simulation: {min_cycles: 1000, max_cycles: 1000, warmup_cycles: 100}
 
 def test_a_run_without_packets_is_written(tmp_path):
     config = hf.loads(MESH)
-    for found in (hf.simulate(config, load=0, progress=False), hf.series(config, load=0, progress=False)):
-        folder = found.write(tmp_path / type(found).__name__, plots=True)
-        assert found.pictures and {path.stem for path in folder.glob("*.png")} == set(found.pictures)
-        words = " ".join(words for _, words in found.rows)
-        assert "nan" not in words.split()
-        assert {path.stem for path in folder.glob("*.parquet")} == set(found.tables)
-    table = hf.simulate(config, load=0, progress=False).table
-    assert table["packets"][0] == 0 and math.isnan(table["latency"][0]) and math.isnan(table["hops"][0])
+    run, series = hf.simulate(config, load=0, progress=False), hf.series(config, load=0, progress=False)
+    series.write(tmp_path)
+    for found in (run, series):
+        assert not {"nan", "inf"} & set(" ".join(words for _, words in found.rows).split())
+    assert {path.stem for path in tmp_path.glob("*.png")} == {"series", "distribution"}
+    assert run["packets"] == 0 and math.isnan(run["latency"]) and math.isnan(run["hops"])
+
+
+def test_what_routers_do_not_count_is_not_zero():
+    config = hf.loads(MESH).replace({"routing.algorithm": "valiant", "traffic.pattern": "neighbour"})
+    run, series = (each(config, load=0.1, progress=False) for each in (hf.simulate, hf.series))
+    assert run.hops > 2.9  # neighbours are one link apart, two around the edge: most packets were on a detour
+    assert math.isnan(run["derouted_share"]) and series.table["derouted_share"].isna().all()
+    assert "derouted" not in dict(series.rows)["routers visited"]
