@@ -42,7 +42,7 @@ class Built:
     cycle_ns: float = 0.0
 
     def derouted(self) -> float:
-        """Packets that arrived on a way that was not minimal, since the last `reset` (nan: the model does not count)."""
+        """Packets that arrived on a way that was not minimal, since the last `reset` (nan: not counted)."""
         return float(self.state.queue_record["derouted"][0]) if isinstance(self.state, QueuedState) else math.nan
 
     def reset(self) -> None:

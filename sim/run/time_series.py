@@ -244,7 +244,7 @@ def failure_times(series: TimeSeries) -> list[float]:
 
 
 def plot_series(series: TimeSeries, name: str, path: Path) -> None:
-    """Draw latency, throughput, hops and derouted share (if counted) over time; a line where something fails or works again."""
+    """Draw latency, throughput, hops and detours (if counted) over time; a line where something fails or works."""
     bins, time = series.bins, f"time ({series.time_unit})"
     wanted: list[tuple[str, str, list[tuple[str, str]]]] = [
         (f"Latency, {name}", f"latency ({series.latency_unit})", [("mean", "latency"), ("99 %", "latency_p99")]),

@@ -23,7 +23,8 @@ def test_a_sweep_of_programs_has_no_pattern_and_without_a_network_no_routing() -
 
 def test_a_sweep_says_that_something_fails_in_every_run() -> None:
     whole = parse_config(TEXT)
-    failing = parse_config(TEXT + "simulation: {failures: [{cycle: 900, links: [[1, 2]]}, {cycle: 70, switches: [0]}]}\n")
+    failures = "[{cycle: 900, links: [[1, 2]]}, {cycle: 70, switches: [0]}]"
+    failing = parse_config(TEXT + f"simulation: {{failures: {failures}}}\n")
     assert failure_plan_rows({"": whole}) == []
     words = "in every run, from cycle 70, 900 on"
     assert failure_plan_rows({"": failing}) == [("failures", words)]
