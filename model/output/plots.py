@@ -4,6 +4,7 @@ Only matplotlib's object interface is used (a `Figure` with the Agg canvas), so 
 display is needed.
 """
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -143,6 +144,7 @@ def _spread(positions: Sequence[float], gap: float) -> list[float]:
 def draw_lines(axes: Axes, lines: Sequence[Line]) -> None:
     """Draw the curves and write each label at its right end, in its colour, without overlaps.
 
+    A curve without points has its label, too, at the bottom.
     Call it once per axes, after `style_axes`.
     """
     if not lines:
@@ -158,21 +160,22 @@ def draw_lines(axes: Axes, lines: Sequence[Line]) -> None:
         if line.error is not None:
             half = np.asarray(line.error, dtype=float)
             axes.errorbar(x, y, yerr=half, fmt="none", ecolor=color, elinewidth=1, capsize=2.5)
-        ends.append((x[-1], y[-1], color))
+        end = (float(x[-1]), float(y[-1])) if len(x) else (math.nan, math.nan)
+        ends.append((*end, color))
     figure = axes.get_figure()
     assert isinstance(figure, Figure)
     figure.canvas.draw()  # fixes the limits and the layout, in which the labels are then placed
     bottom, top = axes.get_window_extent().y0, axes.get_window_extent().y1
-    heights = [float(axes.transData.transform((x, y))[1]) for x, y, _ in ends]
+    heights = [float(axes.transData.transform(end[:2])[1]) for end in ends]
     heights = [min(max(h, bottom), top) if np.isfinite(h) else bottom for h in heights]
     label_gap = 12.5 * figure.dpi / 72
     placed = _spread(heights, label_gap)
     overshoot = max(0.0, bottom - min(placed)) - max(0.0, max(placed) - top) if placed else 0.0
-    for line, (x, y, color), height in zip(lines, ends, placed, strict=True):
+    for line, (end_x, end_y, color), height in zip(lines, ends, placed, strict=True):
         fraction = (height + overshoot - bottom) / (top - bottom)
         axes.annotate(
             line.label,
-            xy=(x, y),
+            xy=(end_x, end_y),
             xycoords="data",
             xytext=(1.035, fraction),
             textcoords="axes fraction",

@@ -280,11 +280,15 @@ def from_networkx(graph: Any, name: str) -> GraphData:
     Raises
     ------
     TopologyError
-        Directed, without links, a link of a router to itself, or a host with more or less than one link.
+        Directed, without links, a link of a router to itself, a host with more or less than one link, or a kind that
+        is almost ``host``.
     """
     if graph.is_directed():
         raise TopologyError(name, "the graph is directed; links work in both directions")
     kinds = {node: graph.nodes[node].get("kind") for node in graph}
+    for node, kind in kinds.items():
+        if kind != "host" and str(kind).strip().lower() in ("host", "hosts"):
+            raise TopologyError(name, f"node {node}: kind must be host for a host, not {kind!r}")
     routers = _ranks([node for node in graph if kinds[node] != "host"])
     hosts = _ranks([node for node in graph if kinds[node] == "host"])
     edges: list[tuple[int, int]] = []

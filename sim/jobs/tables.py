@@ -1,5 +1,7 @@
 """What `hopforge jobs` tells people."""
 
+import math
+
 from hopforge.model.workload.jobs import REASONS
 from hopforge.sim.jobs.prepared import JobsReport
 
@@ -26,8 +28,11 @@ def summary_rows(found: JobsReport) -> list[tuple[str, str]]:
         rows.insert(1, ("skipped", ", ".join(skipped)))
     if "interference" in found.tables:
         table = found.tables["interference"]
-        rows.append(("interference", f"{len(table['job'])} jobs at the busiest instants, slowdown at the bottleneck at "
-                     f"most {table['slowdown'].max():.4g}"))  # fmt: skip
+        words = "no job took any time"
+        if len(table["job"]):
+            words = f"{len(table['job'])} jobs at the busiest instants, slowdown at the bottleneck at most "
+            words += f"{table['slowdown'].max():.4g}"
+        rows.append(("interference", words))
     return rows
 
 
@@ -41,5 +46,6 @@ def schedule_lines(found: JobsReport) -> list[list[str]]:
     lines = [["scheduler", "placement", "mean wait", "longest", "slowdown", "makespan", "utilisation"]]
     for row in range(len(table["scheduler"])):
         names = [str(table[key][row]) for key in ("scheduler", "placement")]
-        lines.append([*names, *(format(float(table[key][row]), form) for key, form in forms.items())])
+        figures = ((float(table[key][row]), form) for key, form in forms.items())
+        lines.append([*names, *("–" if math.isnan(figure) else format(figure, form) for figure, form in figures)])
     return lines

@@ -1,5 +1,6 @@
 """Networks of routers with flits: how that of each ``router.model`` is built and stepped."""
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
@@ -40,9 +41,9 @@ class Built:
     bin_cycles: int = 1
     cycle_ns: float = 0.0
 
-    def derouted(self) -> int:
-        """Packets that arrived on a way that was not minimal, since the last `reset` (0: the model does not count)."""
-        return int(self.state.queue_record["derouted"][0]) if isinstance(self.state, QueuedState) else 0
+    def derouted(self) -> float:
+        """Packets that arrived on a way that was not minimal, since the last `reset` (nan: not counted)."""
+        return float(self.state.queue_record["derouted"][0]) if isinstance(self.state, QueuedState) else math.nan
 
     def reset(self) -> None:
         """Begin to count anew."""

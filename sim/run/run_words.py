@@ -7,7 +7,7 @@ from hopforge.model.config.uses import key_words
 from hopforge.model.routing.configured import routing_plan
 from hopforge.model.topology.configured import network_topology
 
-__all__ = ["class_rows", "run_rows"]
+__all__ = ["class_rows", "failure_plan_rows", "run_rows"]
 
 
 #: algorithms whose classes of virtual channels have several schemes (`model.routing.channel_classes`)
@@ -44,6 +44,18 @@ def class_rows(variants: Mapping[str, Config]) -> list[tuple[str, str]]:
     for name, words in found.items():
         names.setdefault(words, []).append(name)
     return [("classes", "; ".join(f"{', '.join(some)}: {words}" for words, some in names.items()))]
+
+
+def failure_plan_rows(variants: Mapping[str, Config]) -> list[tuple[str, str]]:
+    """Say which variants of a sweep have failures in the middle of every run: subject and words."""
+    if not any(each.simulation.failures for each in variants.values()):
+        return []
+    return [("failures", _by_variant(variants, _failures))]
+
+
+def _failures(config: Config) -> str:
+    times = sorted({failure.cycle for failure in config.simulation.failures})
+    return f"in every run, from cycle {', '.join(map(str, times))} on" if times else "none"
 
 
 def _class_advice(config: Config) -> str:

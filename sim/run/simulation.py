@@ -1,5 +1,6 @@
 """One run of the network simulator: from a configuration to measured latency, throughput, hops and channel loads."""
 
+import math
 import time
 from collections.abc import Callable
 from dataclasses import replace
@@ -597,7 +598,8 @@ class Simulation:
             **network_latencies(state, self.built.bin_cycles),
             hops=mean_of(int(state["hops_sum"]), int(state["measured"])),
             **self._message_latencies(mean, median, p95, p99),
-            derouted_share=self.built.derouted() / packets,
+            # one nan for all, with which equal measurements are equal
+            derouted_share=math.nan if math.isnan(derouted := self.built.derouted()) else derouted / packets,
             accepted=float(received.mean()),
             accepted_worst=float(received.min()),
             channel_load_max=float(channel.max()),

@@ -229,7 +229,9 @@ def series_rows(series: TimeSeries) -> list[tuple[str, str]]:
     rows.append(("accepted at the end", f"{last['accepted']:.4g}"))
     latency = f"{figure(last['latency'], '.1f')} {series.latency_unit}, 99 % {figure(last['latency_p99'], '.1f')}"
     rows.append(("latency at the end", latency))
-    rows.append(("routers visited", f"{figure(last['hops'], '.3f')}, derouted {100 * last['derouted_share']:.2f} %"))
+    share = last["derouted_share"]
+    detours = "" if np.isnan(share) else f", derouted {100 * share:.2f} %"
+    rows.append(("routers visited", f"{figure(last['hops'], '.3f')}{detours}"))
     return rows
 
 
@@ -242,15 +244,16 @@ def failure_times(series: TimeSeries) -> list[float]:
 
 
 def plot_series(series: TimeSeries, name: str, path: Path) -> None:
-    """Draw latency, throughput, hops and derouted share over time; a line where something fails or works again."""
+    """Draw latency, throughput, hops and detours (if counted) over time; a line where something fails or works."""
     bins, time = series.bins, f"time ({series.time_unit})"
-    figure, panels = new_figure(panels=4, width_in=4.4)
     wanted: list[tuple[str, str, list[tuple[str, str]]]] = [
         (f"Latency, {name}", f"latency ({series.latency_unit})", [("mean", "latency"), ("99 %", "latency_p99")]),
         ("Throughput", series.load_unit, [("accepted", "accepted"), ("offered", "load")]),
         ("Routers visited", "routers", [("mean", "hops")]),
-        ("Detours", "share of packets", [("derouted", "derouted_share")]),
     ]
+    if not bins["derouted_share"].isna().all():
+        wanted.append(("Detours", "share of packets", [("derouted", "derouted_share")]))
+    figure, panels = new_figure(panels=len(wanted), width_in=4.4)
     for axes, (title, label, columns) in zip(panels, wanted, strict=True):
         style_axes(axes, title=title, x_label=time, y_label=label)
         for moment in failure_times(series):

@@ -1,5 +1,7 @@
 """Python programs that go elsewhere, run threads, write twice or give odd values."""
 
+import copy
+import pickle
 import threading
 from fractions import Fraction
 from pathlib import Path
@@ -55,6 +57,25 @@ def test_a_file_is_replaced_where_the_program_says_so(tmp_path: Path) -> None:
     for write in (config.write, picture.save):
         with pytest.raises(hf.UserError, match=r"^/proc/x.yml: cannot be written: "):
             write("/proc/x.yml")
+
+
+def test_what_other_processes_can_be_given() -> None:
+    config = hf.loads(SMALL)
+    assert pickle.loads(pickle.dumps(config)) == copy.deepcopy(config) == config
+    files = hf.generate(config, "tables")
+    assert pickle.loads(pickle.dumps(files)).files == copy.deepcopy(files).files == files.files
+    with pytest.raises(hf.ConfigError) as caught:
+        config.replace("router.vcs", 99)
+    again = pickle.loads(pickle.dumps(caught.value))
+    assert (str(again), again.mistakes) == (str(caught.value), caught.value.mistakes)
+    short = config.replace({"simulation.min_cycles": 1000, "simulation.max_cycles": 1000})
+    result = hf.simulate(short, load=0.1, progress=False)
+    for found in (result, hf.compare(result, result)):
+        assert len(found.table)  # also after tables were made
+        said = f"^{type(found).__name__} cannot be pickled or copied: return its table or "
+        for hand in (pickle.dumps, copy.deepcopy):
+            with pytest.raises(TypeError, match=said):
+                hand(found)
 
 
 @pytest.mark.parametrize(

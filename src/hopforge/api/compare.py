@@ -5,9 +5,9 @@ import tempfile
 from collections.abc import Mapping
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
-from hopforge.api.result import FileCall, Picture, Result, html_image, html_lines, html_rows, refuse_unknown
+from hopforge.api.result import FileCall, Picture, Result, html_image, html_lines, html_rows, no_pickle, refuse_unknown
 from hopforge.api.writing import forced
 from hopforge.model.errors import UserError
 from hopforge.model.output.results import said_command
@@ -26,6 +26,9 @@ class Comparison:
 
     def __init__(self, found: Found, words: str) -> None:
         self._found, self._words = found, words
+
+    def __reduce_ex__(self, protocol: object) -> NoReturn:
+        raise no_pickle(type(self))
 
     @property
     def table(self) -> "pd.DataFrame":

@@ -42,6 +42,13 @@ class GeneratedFiles:
     def __init__(self, call: Call, files: Mapping[str, bytes]) -> None:
         self._call, self._files = call, MappingProxyType(dict(files))
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what is pickled and copied."""
+        return {"_call": self._call, "_files": dict(self._files)}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self._call, self._files = state["_call"], MappingProxyType(state["_files"])
+
     @property
     def configuration(self) -> Configuration:
         """What they were generated from."""

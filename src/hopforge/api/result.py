@@ -38,6 +38,7 @@ __all__ = [
     "html_image",
     "html_lines",
     "html_rows",
+    "no_pickle",
     "refuse_unknown",
 ]
 
@@ -195,6 +196,14 @@ class Picture:
         return self._png
 
 
+def no_pickle(kind: type) -> TypeError:
+    """Return the error of a result that is pickled, as a pool of processes does: it holds compiled functions."""
+    return TypeError(
+        f"{kind.__name__} cannot be pickled or copied: return its table or dict(result.values), "
+        "or write it to a folder with write()"
+    )
+
+
 class Result:
     """What a run found; Jupyter shows it as a table and a plot.
 
@@ -206,6 +215,9 @@ class Result:
     ) -> None:
         self._call, self._found = call, found
         self._first_tables, self._first_pictures = tables, picture
+
+    def __reduce_ex__(self, protocol: object) -> NoReturn:
+        raise no_pickle(type(self))
 
     @property
     def configuration(self) -> Configuration:

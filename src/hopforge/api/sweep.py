@@ -14,7 +14,7 @@ from hopforge.model.config import Config
 from hopforge.sim.run.knee import knee_words
 from hopforge.sim.run.model_runs import Progress as Advance
 from hopforge.sim.run.model_runs import configured_sweep, runs_programs
-from hopforge.sim.run.run_words import class_rows, run_rows
+from hopforge.sim.run.run_words import class_rows, failure_plan_rows, run_rows
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -50,7 +50,8 @@ class SweepFound:
         ]
         variants = self._config.variants or {"": self._config}
         programs = runs_programs(self._config)
-        return run_rows(variants, programs=programs) + ([] if programs else class_rows(variants)) + said
+        of_runs = [] if programs else [*failure_plan_rows(variants), *class_rows(variants)]
+        return run_rows(variants, programs=programs) + of_runs + said
 
     def lines(self) -> list[list[str]]:
         """Return headings, and a row for each variant and load."""

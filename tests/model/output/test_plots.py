@@ -47,6 +47,20 @@ def test_labels_of_equal_ends_do_not_overlap(tmp_path):
     assert all(box.x0 > axes.get_window_extent().x1 for box in boxes)
 
 
+@pytest.mark.parametrize("log", [False, True])
+@pytest.mark.parametrize("full", [(), ([1.0, 3.0],)])
+def test_a_curve_without_points_has_a_label_and_draws(tmp_path, full, log):
+    figure, (axes,) = new_figure()
+    style_axes(axes, title="t", x_label="x (ns)", y_label="y (%)", log_x=log, log_y=log)
+    lines = [Line(f"curve {len(y)}", y, y, error=y) for y in ([], *full)]
+    draw_lines(axes, lines)
+    save_figure(figure, tmp_path / "f.png")
+    assert (tmp_path / "f.png").exists()
+    assert [text.get_text() for text in axes.texts] == [line.label for line in lines]
+    box = axes.get_window_extent()
+    assert all(box.y0 - 20 < Text.get_window_extent(text).y0 < box.y1 for text in axes.texts)
+
+
 def test_axes_say_title_and_units():
     _, (axes,) = new_figure()
     style_axes(axes, title="misses", x_label="ways", y_label="misses (%)", log_x=True, x_ticks=[1, 2, 4])

@@ -135,6 +135,11 @@ def test_names_and_hosts_of_a_graph(tmp_path: Path) -> None:
         ),
         (
             "a.json",
+            '{"nodes": [{"id": 0}, {"id": 1}, {"id": 2, "kind": "Host"}], "edges": [{"source": 0, "target": 2}]}',
+            r"a.json: node 2: kind must be host for a host, not 'Host'",
+        ),
+        (
+            "a.json",
             '{"nodes": [{"id": 0, "x": "a", "y": 1}, {"id": 1, "x": 1, "y": 1}],'
             ' "edges": [{"source": 0, "target": 1}]}',
             r"a.json: x and y of the routers must be numbers",

@@ -64,6 +64,18 @@ def test_the_command_by_hand(tmp_path):
     assert {"job_sizes.png", "waits.png", "jobs.parquet"} <= set(metadata["files"])
 
 
+def test_jobs_that_take_no_time(tmp_path):
+    (tmp_path / "t.swf").write_text("1 0 -1 0 2\n2 5 -1 0 1\n3 5 -1 0 4\n")
+    for last in (3, 1):  # at different times, and at one
+        (tmp_path / "u.swf").write_text("\n".join((tmp_path / "t.swf").read_text().splitlines()[:last]))
+        result = called(tmp_path / "u.swf", "--nodes", 4, "--interference", "--plots", "-o", tmp_path / "out")
+        assert result.exit_code == 0, result.output
+        assert "no job took any time" in result.output and "nan" not in result.output
+        utilisation = pd.read_csv(tmp_path / "out" / "schedules.csv")["utilisation"]
+        assert list(utilisation.isna()) == [last == 1] * 2 and (last == 1 or set(utilisation) == {0.0})
+        assert (tmp_path / "out" / "waits.png").exists()
+
+
 def test_a_drawn_log_runs_again_from_its_file(tmp_path):
     words = (
         "--dims",
