@@ -12,7 +12,7 @@ from hopforge.gen.mutate import SELECTOR, Mutant, Netlist
 from hopforge.gen.verilated_runtime import build_model
 from hopforge.sim.cosim.poked_counters import CounterBits, counter_bits
 from hopforge.sim.drive.replay import Replay
-from hopforge.sim.drive.runner import SimulatorError, member_name
+from hopforge.sim.drive.runner import UNOPTIMISED, SimulatorError, is_short, member_name
 
 _BUILD_TIMEOUT_S = 900
 _PLAY_TIMEOUT_S = 300
@@ -65,10 +65,12 @@ def build(netlist: Netlist, mutants: Sequence[Mutant], replay: Replay, around: S
         verilog = declared.sub(r"\1 /*verilator public_flat_rw*/\2", verilog, count=1)
     (folder / "raced.sv").write_text(verilog)
     (folder / "race.cpp").write_text(_race_source(netlist.top, replay, around, counters))
+    few = is_short(len(verilog), replay.cycles * len(mutants))
+    compiler = ["--output-split", "1000000", *UNOPTIMISED] if few else ["-CFLAGS", "-O1"]
     done = build_model(
         [
             "--cc", "--exe", "--build", "-j", "1", "-O3", "--x-assign", "fast", "-Wno-fatal", "-Wno-lint", "-Wno-style",
-            "--no-assert", "-CFLAGS", "-O1", "--top-module", netlist.top, "raced.sv", "race.cpp",
+            "--no-assert", *compiler, "--top-module", netlist.top, "raced.sv", "race.cpp",
         ],
         folder, timeout_s=_BUILD_TIMEOUT_S,
     )  # fmt: skip

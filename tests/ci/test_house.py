@@ -2,8 +2,10 @@
 
 import importlib.util
 import re
+from functools import cache
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 ROOT = Path(__file__).parents[2]
 
@@ -16,8 +18,13 @@ def house_module() -> ModuleType:
     return module
 
 
+@cache
+def house_as_it_is() -> Any:
+    return house_module().read_house(ROOT)
+
+
 def test_no_import_runs_back_and_there_is_no_circle() -> None:
-    house = house_module().read_house(ROOT)
+    house = house_as_it_is()
     assert house.circles == [] and house.back == []
     floors = {
         layer: {house.floor[room] for room in house.lines if room.split("/")[0] == layer} for layer in ("model", "sim")
@@ -27,7 +34,7 @@ def test_no_import_runs_back_and_there_is_no_circle() -> None:
 
 
 def test_the_picture_is_current() -> None:
-    house = house_module().read_house(ROOT)
+    house = house_as_it_is()
     picture = (ROOT / "docs" / "pictures" / "house.svg").read_text(encoding="utf-8")
     drawn = {room: int(floor) for room, floor in re.findall(r'<g id="([^"]+)" data-floor="(\d+)">', picture)}
     assert drawn == house.floor, "run make house"
@@ -53,7 +60,7 @@ def test_circles_and_imports_that_run_back_are_found(tmp_path: Path) -> None:
 
 
 def test_every_room_says_what_lives_there_what_it_may_import_and_what_to_read_first() -> None:
-    rooms = [room for room in house_module().read_house(ROOT).lines if (ROOT / room).is_dir()]
+    rooms = [room for room in house_as_it_is().lines if (ROOT / room).is_dir()]
     assert len(rooms) > 20
     for room in rooms:
         if room.startswith("src/"):

@@ -4,6 +4,7 @@ import ast
 import os
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 
 import hopforge
@@ -26,20 +27,21 @@ def test_nothing_is_compiled_before_it_is_called():
 
 def test_machine_code_is_kept_by_one_module_only():
     own = ROOT / "model" / "kernel" / "compile.py"
-    assert _asks_for_cache(own)
-    assert [path.name for path in SOURCES if path != own and _asks_for_cache(path)] == []
+    assert [path for path in SOURCES if _asks_for_cache_and_imports(path)[0]] == [own]
 
 
-def _asks_for_cache(path: Path) -> bool:
-    """Whether a file hands `cache` to a call: numba's decorators take it."""
-    calls = (node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Call))
-    return any(keyword.arg == "cache" for call in calls for keyword in call.keywords)
+@cache
+def _asks_for_cache_and_imports(path: Path) -> tuple[bool, list[str]]:
+    """Whether a file hands `cache` to a call, as numba's decorators take it; modules from which it imports names."""
+    nodes = list(ast.walk(ast.parse(path.read_text())))
+    asks = any(keyword.arg == "cache" for node in nodes if isinstance(node, ast.Call) for keyword in node.keywords)
+    return asks, [node.module or "" for node in nodes if isinstance(node, ast.ImportFrom)]
 
 
 def test_no_file_with_kernels_uses_packages_that_their_cache_does_not_look_at():
     """The folder of machine code is named by the files of `model` and `sim`."""
     for path in SOURCES:
-        modules = [n.module or "" for n in ast.walk(ast.parse(path.read_text())) if isinstance(n, ast.ImportFrom)]
+        _, modules = _asks_for_cache_and_imports(path)
         kernels = [name for name in modules if name != "hopforge.model.kernel.user_folders"]  # which compiles nothing
         compiles = any(name.startswith(("numba", "hopforge.model.kernel")) for name in kernels)
         outside = [name for name in modules if name.startswith(("hopforge.hw", "hopforge.gen", "hopforge.commands"))]

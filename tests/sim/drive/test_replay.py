@@ -87,8 +87,22 @@ def test_ports_of_more_than_64_bits(player: str, tmp_path: Path) -> None:
     assert result == ReplayResult(20, 1, Mismatch(7, "longer", int(replay.expected[7, 3]), right))
 
 
-def test_the_unoptimised_build_of_large_designs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(runner, "_LARGE_SOURCE", 0)
+@pytest.mark.parametrize(
+    ("characters", "cycles", "short"),
+    [
+        (10**7, 19_999, True), (10**7, 20_000, False), (10**5, 999_999, True), (10**5, 1_000_000, False),
+        (399_999, 200_000, True), (400_000, 200_000, False), (1, 10**11, False), (1, 10**11 - 1, True),
+    ],
+)  # fmt: skip
+def test_which_runs_take_a_program_that_is_not_optimised(characters: int, cycles: int, short: bool) -> None:
+    assert runner.is_short(characters, cycles) is short
+
+
+@pytest.mark.parametrize("short", [True, False])
+def test_the_optimised_and_the_unoptimised_build(short: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    if not short:
+        monkeypatch.setattr(runner, "_SHORT_RUN_CYCLES", 0)
+        monkeypatch.setattr(runner, "_SHORT_RUN_WORK", 0)
     replay = complements()
     replay.expected[7, 3] ^= 1 << 40
     result = PLAYERS["verilator"](replay, tmp_path)
@@ -98,7 +112,7 @@ def test_the_unoptimised_build_of_large_designs(tmp_path: Path, monkeypatch: pyt
     log = next(tmp_path.glob("player-*/build.log")).read_text()
     compiled = [line for line in log.splitlines() if "-c -o" in line or " -c " in line]
     assert compiled
-    assert all("-O0" in line and "-Os" not in line for line in compiled)
+    assert all(("-O0" in line and "-Os" not in line) == short for line in compiled)
 
 
 def accumulation(count: int = 40) -> Replay:
