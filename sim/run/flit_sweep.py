@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from scipy.special import stdtrit
 
 from hopforge.model.config import Config
 from hopforge.model.output.plots import PALETTE, Line, draw_lines, new_figure, save_figure, style_axes
@@ -120,14 +121,26 @@ def _class_words(row: Any, name: str) -> tuple[str, str, str]:
     return figure(latency, ".2f"), figure(p99), f"{getattr(row, f'{name}_accepted'):.4f}"
 
 
+def _interval(of_load: pd.DataFrame) -> float:
+    """Half width of the 95 % interval of the mean latency over the seeds with packets."""
+    means = of_load["latency"].dropna().to_numpy(float)
+    if len(means) > 1:
+        return float(stdtrit(len(means) - 1, 0.975) * means.std(ddof=1) / np.sqrt(len(means)))
+    return float(of_load["latency_interval"].mean())
+
+
 def summarise(runs: pd.DataFrame) -> pd.DataFrame:
-    """One row per variant and load: means over the seeds with packets, and `saturated` if any run was."""
+    """One row per variant and load: means over the seeds with packets, and `saturated` if any run was.
+
+    Intervals are those of a run; of several, Student's t over their means (as `hopforge compare` has it).
+    """
     parts = []
     for name in runs["variant"].unique():
         by_load = runs[runs["variant"] == name].groupby("load", sort=True)
         of_classes = [f"{each}{kind}" for each in traffic_classes(runs) for kind in TRAFFIC_CLASS_MEANS]
         others = [name for name in (*CLASS_MEANS, *REORDER_MEANS) if name in runs]
         table = by_load[[*MEANS, *others, *of_classes]].mean().reset_index()
+        table["latency_interval"] = by_load[["latency", "latency_interval"]].apply(_interval).to_numpy()
         table.insert(0, "variant", name)
         table.insert(2, "saturated", by_load["saturated"].any().to_numpy())
         table.insert(3, "seeds", by_load["seed"].count().to_numpy())

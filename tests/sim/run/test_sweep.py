@@ -148,6 +148,10 @@ def test_summary_and_files(tmp_path: Path) -> None:
     assert curve["load"].tolist() == [0.1, 0.3]
     assert curve["seeds"].tolist() == [2, 2]
     assert curve["latency"][0] == pytest.approx(runs["latency"][:2].mean())
+    # two means: s / √2 is half of what is between them, and Student's t of one degree of freedom 12.7062
+    apart = abs(runs["latency"][0] - runs["latency"][1])
+    assert curve["latency_interval"][0] == pytest.approx(12.7062 * apart / 2, rel=1e-5)
+    assert summarise(runs[runs["seed"] == 1])["latency_interval"][0] == runs["latency_interval"][0]
     FLIT_SWEEP.write(small(), runs, tmp_path)
     assert (tmp_path / "latency_load.png").stat().st_size > 5000
     assert len(pd.read_csv(tmp_path / "runs.csv")) == 4
