@@ -1,6 +1,7 @@
 """What all tests share: the long ones run only when asked for; no test fails because the machine is busy."""
 
 import faulthandler
+import gc
 import os
 import signal
 import sys
@@ -30,6 +31,10 @@ for _number, _usual in {signal.SIGINT: signal.default_int_handler, signal.SIGHUP
     if signal.getsignal(_number) is signal.SIG_IGN:
         signal.signal(_number, _usual)
 
+# Twelve thousand tests and their modules are millions of objects, and Python would look at all of them again and again:
+# a test that makes a design in 1 s took 10. Nothing is collected until all tests are known, and they never are.
+gc.disable()
+
 #: a study takes as long as it takes; this only ends one that hangs
 STUDY_TIMEOUT_S = 4 * 3600
 #: what goes on for so long after its time is up does not hear of it: machine code, or hypothesis that sees a failure
@@ -58,6 +63,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if item.get_closest_marker("study"):
             item.add_marker(mark)
+
+
+def pytest_collection_finish() -> None:
+    """Set aside what the tests themselves are made of, and collect from now on."""
+    gc.freeze()
+    gc.enable()
 
 
 @pytest.hookimpl(wrapper=True)
