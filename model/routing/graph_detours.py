@@ -215,7 +215,7 @@ def _prepare(topology: Topology, vcs: int, name: str, rule: int, by_hop: bool) -
     table = np.concatenate([np.array(header), *flat]).astype(np.int32)
     return RoutingPlan(
         relation(_detour), table, max_candidates=topology.max_ports + 1, phases=3, uses_via=True, random=True,
-        every=relation(_every_detour),
+        every=relation(_every_detour), compares_vcs=rule == _TWO_THIRDS and not by_hop,
     )  # fmt: skip
 
 

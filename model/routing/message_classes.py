@@ -88,7 +88,7 @@ def refuse_named_vcs(plan: RoutingPlan, topology: Topology, algorithm: str, limi
     """
     names_vcs = topology.kind == "dragonfly" or plan.unguarded is not None
     learns = plan.feedback is not None or (plan.agents is not None and kind == "reply")
-    if learns or (names_vcs and fields_read((plan.unguarded or plan).route).changing):
+    if learns or plan.compares_vcs or (names_vcs and fields_read((plan.unguarded or plan).route).changing):
         raise RoutingError(
             f"{limit} with routing.algorithm {algorithm}, which compares the queues of virtual channels, not own"
         )

@@ -118,6 +118,8 @@ class RoutingPlan:
         A user's plan as its file gave it, where `route`, `feedback` and `table` are those of `model.routing.guard`.
     sees_others : bool
         `route` reads the state of other routers, too, which no router could: a run stays on one thread.
+    compares_vcs : bool
+        `route` names one of all virtual channels by their queues: no class of packets can have some of its own.
     """
 
     route: Any
@@ -147,6 +149,7 @@ class RoutingPlan:
     regular: Regular | None = None
     unguarded: "RoutingPlan | None" = None
     sees_others: bool = False
+    compares_vcs: bool = False
 
 
 #: name → ``prepare(topology, vcs, options) -> RoutingPlan``

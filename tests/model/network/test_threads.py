@@ -50,6 +50,11 @@ NETWORKS = {
         "routing: {algorithm: dor}\ntraffic: {packet_flits: 3}\n",
         0.1,
     ),
+    "most pairs at the switch": (
+        "topology: {kind: mesh, radices: [4, 8], hosts_per_router: 4}\n"
+        "router: {vcs: 2, buffer_flits: 4, sa: max_size}\nrouting: {algorithm: dor}\n",
+        0.3,
+    ),
     "66 ports": (
         "topology: {kind: fully_connected, routers: 17, hosts_per_router: 50}\n"
         "router: {vcs: 2, buffer_flits: 4, link_latency_cycles: 2}\n"

@@ -166,3 +166,19 @@ def test_others_decide_and_deliver(algorithm: str) -> None:
 def test_where_it_makes_no_sense_it_is_refused(routing: str, more: str, said: str) -> None:
     with pytest.raises((ConfigError, RoutingError), match=said):
         Simulation(parse_config(f"name: x\n{GRID}\nrouting: {{algorithm: {routing}}}\n{more}\n{RUN}\n"), 0.1, 1)
+
+
+@pytest.mark.parametrize("traffic, limit", [
+    ("reply: {vcs: own}", "traffic.reply.vcs must be shared"),
+    ("acknowledge: {vcs: own}", "traffic.acknowledge.vcs must be shared"),
+    ("classes: [{name: a, share: 0.5, vcs: 2}, {name: b, share: 0.5, vcs: 2}]",
+     "traffic.classes.vcs must not be given"),
+])  # fmt: skip
+def test_the_least_used_of_all_channels_takes_no_classes_of_channels(traffic: str, limit: str) -> None:
+    """It could name one of another class: the packet would wait for ever, or go there."""
+    polarfly = f"topology: {{kind: polarfly, q: 3}}\ntraffic: {{{traffic}}}"
+    with pytest.raises(RoutingError, match=f"{limit} with routing.algorithm booksim_ugal_pf, which compares"):
+        run_of("booksim_ugal_pf, check: false", "router", network=polarfly)
+    if "vcs: 2" in traffic:  # the diameter needs four channels a class
+        return
+    assert run_of("booksim_ugal_pf_by_hop", "router", vcs=8, network=polarfly).proof
