@@ -153,7 +153,7 @@ def _life(packets: pd.DataFrame, key: PacketKey, cycles: int) -> PacketLife:
     found = packets[(packets["host"] == key.host) & (packets["number"] == key.number)]
     if found.empty:
         sent = int((packets["host"] == key.host).sum())
-        raise TraceError(f"--packet {key}: host {key.host} sent {sent} packets in {cycles} cycles")
+        raise TraceError(f"--packet {key}: host {key.host} sent {counted(sent, 'packet')} in {counted(cycles, 'cycle')}")
     row = found.iloc[0]
     return PacketLife(key, int(row["dst"]), int(row["flits"]), int(row["created"]))
 
