@@ -8,6 +8,7 @@ from hopforge.model.network.core.state import NetState
 from hopforge.model.topology.failed import FailureError
 from hopforge.model.workload.program import Program
 from hopforge.sim.failures.epochs import Epoch
+from hopforge.sim.failures.record import counted
 from hopforge.sim.traffic.placed import PlacedProgram
 
 #: lost messages that an error names
@@ -73,11 +74,11 @@ def lost_text(program: Program, numbers: set[int]) -> str:
     if not numbers:
         return ""
     named = [
-        f"rank {program.source[m]} → rank {program.destination[m]} ({program.size_bytes[m]} bytes)"
+        f"rank {program.source[m]} → rank {program.destination[m]} ({counted(int(program.size_bytes[m]), 'byte')})"
         for m in sorted(numbers)[:_NAMED]
     ]
     more = ", …" if len(numbers) > _NAMED else ""
-    return f"; failures lost {len(numbers)} message{'s' * (len(numbers) != 1)}: {', '.join(named)}{more}"
+    return f"; failures lost {counted(len(numbers), 'message')}: {', '.join(named)}{more}"
 
 
 def refuse_failing_ranks(epochs: list[Epoch], placed: PlacedProgram) -> None:

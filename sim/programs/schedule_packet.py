@@ -19,6 +19,7 @@ from hopforge.model.network.parts.program_arrays import refuse_long_run
 from hopforge.model.workload import operations as op
 from hopforge.model.workload.program import Program
 from hopforge.model.workload.schedule import SEND, GoalError, Schedule
+from hopforge.sim.failures.record import counted
 from hopforge.sim.programs.loggops_engine import LoggopsTimes, found_times, rank_state
 from hopforge.sim.programs.loggops_kernel import EVENTS, begin, begin_later, come_in, run_until
 from hopforge.sim.programs.schedule_flow import network_settings
@@ -190,6 +191,7 @@ class SchedulePacket(ScheduleHosts):
         send = int(self._send[messages[0]])
         dropped = int(self._run.state["packets_dropped"])
         raise GoalError(
-            f"{self._schedule.where(send)}: {len(messages)} messages do not arrive, of rank"
-            f" {self._schedule.rank_of(send)} {self._schedule.words(send)} first; {dropped} packets were unroutable"
+            f"{self._schedule.where(send)}: {counted(len(messages), 'message')} did not arrive, of rank"
+            f" {self._schedule.rank_of(send)} {self._schedule.words(send)} first;"
+            f" unroutable and dropped: {counted(dropped, 'packet')}"
         )

@@ -10,6 +10,7 @@ from hopforge.model.config import Config
 from hopforge.model.network.core.event_log import put_log
 from hopforge.model.network.core.records import ACTIVE, DRAINED, GRANTED, HEAD, RC, RECEIVED, SENT, TAIL, VA
 from hopforge.model.network.settings import Script
+from hopforge.sim.failures.record import counted
 from hopforge.sim.queued.build import QueuedState
 from hopforge.sim.queued.records import LINKED, ROUTED, SENT_AGAIN
 from hopforge.sim.run.packet_life import PacketKey, PacketLife, TraceError, Visit
@@ -153,7 +154,8 @@ def _life(packets: pd.DataFrame, key: PacketKey, cycles: int) -> PacketLife:
     found = packets[(packets["host"] == key.host) & (packets["number"] == key.number)]
     if found.empty:
         sent = int((packets["host"] == key.host).sum())
-        raise TraceError(f"--packet {key}: host {key.host} sent {sent} packets in {cycles} cycles")
+        what = f"{counted(sent, 'packet')} in {counted(cycles, 'cycle')}"
+        raise TraceError(f"--packet {key}: host {key.host} sent {what}")
     row = found.iloc[0]
     return PacketLife(key, int(row["dst"]), int(row["flits"]), int(row["created"]))
 

@@ -17,6 +17,7 @@ from hopforge.model.output.results import Table, run_metadata, staged, write_met
 from hopforge.model.workload.program import waiting_text
 from hopforge.sim.failures.input_queued import InputQueuedFailures
 from hopforge.sim.failures.program_messages import lost_text
+from hopforge.sim.failures.record import counted
 from hopforge.sim.failures.report import failure_tables
 from hopforge.sim.run.class_latencies import acknowledge_tables
 from hopforge.sim.run.measurement import channel_columns, draw_channels, write_agents
@@ -233,7 +234,7 @@ def stuck_text(run: Simulation) -> str:
     waiting = np.flatnonzero(state["rank"]["finished"][: program.ranks] < 0)
     failing = None if run.reconfiguration is None else run.reconfiguration.network
     dropped = int(state["packets_dropped"])
-    reason = f"; {dropped} packets were unroutable and dropped" if dropped and failing is None else ""
+    reason = f"; unroutable and dropped: {counted(dropped, 'packet')}" if dropped and failing is None else ""
     if isinstance(failing, InputQueuedFailures):
         reason += lost_text(program, failing.lost.numbers)
     return (

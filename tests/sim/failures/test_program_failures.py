@@ -172,9 +172,10 @@ def test_mistakes(tmp_path: Path) -> None:
 
 def test_lost_messages_in_words() -> None:
     class Few:
-        source, destination, size_bytes = [0, 1, 2, 3, 4], [1, 2, 3, 4, 5], [8, 9, 10, 11, 12]
+        source, destination, size_bytes = [0, 1, 2, 3, 4], [1, 2, 3, 4, 5], [1, 9, 10, 11, 12]
 
     assert lost_text(Few(), set()) == ""  # type: ignore[arg-type]
+    assert lost_text(Few(), {0}).endswith(": rank 0 → rank 1 (1 byte)")  # type: ignore[arg-type]
     assert lost_text(Few(), {1}) == "; failures lost 1 message: rank 1 → rank 2 (9 bytes)"  # type: ignore[arg-type]
     assert lost_text(Few(), {0, 1, 2, 3, 4}).endswith("rank 3 → rank 4 (11 bytes), …")  # type: ignore[arg-type]
 

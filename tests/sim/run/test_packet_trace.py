@@ -193,7 +193,7 @@ def test_a_packet_that_has_not_arrived_and_one_that_was_not_sent(tmp_path: Path)
     assert life_text(run, life).splitlines()[-1].split() == ["1", "2", "0", "5", "-", "6", "6", "-", "-", "-", "-", "-"]
     assert bars(run, life)[-1] == (2, 0, "VC allocation", 6, 7)
     write_trace(run, [life], listed, tmp_path)
-    with pytest.raises(TraceError, match=r"^--packet 0.1: host 0 sent 1 packets in 8 cycles$"):
+    with pytest.raises(TraceError, match=r"^--packet 0.1: host 0 sent 1 packet in 8 cycles$"):
         follow(checked, 0.1, 1, 8, listed, [PacketKey(0, 1)], script=packets)
     for text in ("5", "5.", "a.1", "1.2.3", "-1.2"):
         with pytest.raises(TraceError, match=f"^--packet: expected HOST.NUMBER, not '{text}'$"):

@@ -538,7 +538,7 @@ def test_unroutable_messages_are_told(tmp_path: Path) -> None:
         tmp_path, [["send 1 0 1"], ["recv 0 0 1"]],
         f"routing: {{algorithm: file, file: {rule}, check: false}}",
     )  # fmt: skip
-    with pytest.raises(ProgramError, match=r"1 of 2 ranks wait: .*; 1 packets were unroutable and dropped$"):
+    with pytest.raises(ProgramError, match=r"1 of 2 ranks wait: .*; unroutable and dropped: 1 packet$"):
         finish(checked)
 
 
