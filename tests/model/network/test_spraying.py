@@ -394,7 +394,7 @@ def test_programs_get_messages_in_order() -> None:
         ("alone", "entropy: {per: packet}", 2), ("watched", "entropy: {per: packet}, reorder: {deliver: at_once}", 2),
         ("in order", "entropy: {per: packet}, reorder: {}", 2), ("one way", "entropy: {per: flow}, reorder: {}", 1),
         ("one way, alone", "entropy: {per: flow}", 1),
-        ("few", "entropy: {per: packet}, reorder: {buffer_packets: 1}", 2),
+        ("few", "entropy: {per: packet}, reorder: {buffer_packets: 2}", 2),
     ):  # fmt: skip
         run = program(traffic, vcs)
         found = run_program(run)
@@ -405,7 +405,7 @@ def test_programs_get_messages_in_order() -> None:
             flow = run.state["flow"]
             assert (flow["front"] == flow["made"]).all() and flow["made"].sum() == found.packets
         if name == "few":
-            assert found.reordering is not None and found.reordering.reorder_buffer_max == 1
+            assert found.reordering is not None and 0 < found.reordering.reorder_buffer_max <= 2
     assert (makespan["alone"], latency["alone"]) == (makespan["watched"], latency["watched"])
     # one message for each pair: it needs all its packets, in whatever order they come
     assert latency["in order"] == latency["watched"]

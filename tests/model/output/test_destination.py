@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+from contextvars import copy_context
 from pathlib import Path
 
 import pytest
@@ -178,7 +179,7 @@ def in_this_process(
     monkeypatch.setattr(sys, "argv", ["hopforge", *words])
     capfd.readouterr()
     with pytest.raises(SystemExit) as ended:
-        cli.main()
+        copy_context().run(cli.main)  # whether something may be replaced is known in this context only
     return int(ended.value.code or 0), *capfd.readouterr()
 
 
