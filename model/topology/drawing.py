@@ -75,7 +75,7 @@ def draw_places(topology: Topology) -> Drawing:
         level, place = clos_levels(topology)
         return Drawing(np.stack([place, level], axis=1).astype(np.float64), none, 0.0, "levels as rows")
     if topology.position is not None:
-        return Drawing(np.array(topology.position), none, 0.08, "places of the file")
+        return Drawing(np.array(topology.position), none, 0.08, "places on the floor plan")
     if kind == "fully_connected" or topology.routers < 4:
         return Drawing(_circle(number, topology.routers, 1.0), none, 0.04, "routers in a ring")
     return Drawing(*_graph(topology, none))

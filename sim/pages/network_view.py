@@ -193,7 +193,7 @@ def _time(result: ResultSet, config: Config, topology: Topology) -> dict[str, An
         down.append(_parts(topology, config.failed, 0.0, None, "failed from the start"))
     for failure in failures:
         end = None if failure.repair_cycles is None else (failure.cycle + failure.repair_cycles) * cycle_time
-        down.append(_parts(topology, failure, failure.cycle * cycle_time, end, f"{describe_failed(failure)} fails"))
+        down.append(_parts(topology, failure, failure.cycle * cycle_time, end, f"down: {describe_failed(failure)}"))
     tables = _new_tables(result, cycle_time / flit_cycles)
     return {"moments": moments, "until": until, "unit": unit, "down": down, "tables": tables}
 

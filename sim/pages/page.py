@@ -24,7 +24,7 @@ _ROWS_IN_ALL = 30_000
 _LONGEST_FACTS = 80
 _APART = (
     "command", "kind", "files", "config", "versions", "assumptions", "comparisons", "results", "recipes", "blocks",
-    "survivors",
+    "survivors", "columns",
 )  # fmt: skip
 _MEASURES = (
     ("hit_rate", "hit rate"),

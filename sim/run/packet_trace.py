@@ -131,11 +131,15 @@ def follow(
     Raises
     ------
     TraceError
-        A packet that was not sent.
+        A packet that was not sent, or of a host that is not there.
     """
     keys = list(dict.fromkeys(keys))
-    by_code = {key.code: _life(packets, key, cycles) for key in keys}
     stepper = _Stepper(config, load, seed, script, check=False)
+    hosts = stepper.run.topology.hosts
+    for key in keys:
+        if key.host >= hosts:
+            raise TraceError(f"--packet {key}: no host {key.host}; the network has {counted(hosts, 'host')}, from 0 on")
+    by_code = {key.code: _life(packets, key, cycles) for key in keys}
     followed = _Followed(by_code, queued=isinstance(stepper.run.state, QueuedState))
     for _ in range(cycles):
         log = stepper.step()

@@ -201,13 +201,16 @@
         var router = parseInt(controls.router.value, 10);
         choose(router >= 0 && router < data.routers ? router : -1);
       });
-      controls.share = labelled(top, "busiest links", slider(200, 200 * Math.cbrt(state.share / 100), "share of the links that is drawn, the busiest"));
-      controls.share.min = "8";  // fine steps where few are drawn
-      controls.share.addEventListener("input", function () { state.share = 100 * Math.pow(Number(controls.share.value) / 200, 3); update(); });
+      if (links.length) {
+        controls.share = labelled(top, "busiest links", slider(200, 200 * Math.cbrt(state.share / 100), "share of the links that is drawn, the busiest"));
+        controls.share.min = "8";  // fine steps where few are drawn
+        controls.share.addEventListener("input", function () { state.share = 100 * Math.pow(Number(controls.share.value) / 200, 3); update(); });
+      }
       if (frames > 1) {
-        controls.play = top.appendChild(element("button", "▶", { type: "button", "aria-label": "play" }));
+        var moving = top.appendChild(element("div", null, { class: "together" }));  // on one line on a small screen, too
+        controls.play = moving.appendChild(element("button", "▶", { type: "button", "aria-label": "play" }));
         controls.play.addEventListener("click", play);
-        controls.time = labelled(top, "time", slider(frames - 1, 0, "time"));
+        controls.time = labelled(moving, "time", slider(frames - 1, 0, "time"));
         controls.time.classList.add("long");
         controls.time.addEventListener("input", function () { setFrame(Number(controls.time.value)); });
       }
@@ -218,10 +221,11 @@
         controls.step.disabled = true;
         controls.step.addEventListener("input", function () { setStep(Number(controls.step.value)); });
       }
+      var zooming = top.appendChild(element("div", null, { class: "together" }));
       [["+", 1.4], ["−", 1 / 1.4]].forEach(function (one) {
-        top.appendChild(element("button", one[0], { type: "button", "aria-label": one[1] > 1 ? "zoom in" : "zoom out" })).addEventListener("click", function () { zoom(one[1]); });
+        zooming.appendChild(element("button", one[0], { type: "button", "aria-label": one[1] > 1 ? "zoom in" : "zoom out" })).addEventListener("click", function () { zoom(one[1]); });
       });
-      top.appendChild(element("button", "whole", { type: "button" })).addEventListener("click", whole);
+      zooming.appendChild(element("button", "whole", { type: "button" })).addEventListener("click", whole);
     }
 
     V.touch(canvas, { pan: pan, zoom: zoom, click: function (x, y) { choose(V.nearest(net, state.view, x, y)); } });

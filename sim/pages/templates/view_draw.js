@@ -51,10 +51,24 @@ var HopforgeView = window.HopforgeView || {};
       most = [Math.max(most[0], net.x[r]), Math.max(most[1], net.y[r])];
     }
     net.low = least; net.high = most;
+    net.bows = HopforgeView.bows(net);
     net.area = Math.max(most[0] - least[0], data.spacing) * Math.max(most[1] - least[1], data.spacing);
     net.centre = [(least[0] + most[0]) / 2, (least[1] + most[1]) / 2];
     net.incoming = null;
     return net;
+  };
+
+  // how far lanes of links reach beyond the routers, to the sides and up or down
+  HopforgeView.bows = function (net) {
+    var beyond = [0, 0];
+    for (var c = 0; c < net.from.length; c++) {
+      var a = net.from[c], b = net.to[c], bend = net.data.bend * (1 + 0.8 * net.lane[c]);
+      if (net.group[a] !== net.group[b]) { continue; }  // through the middle
+      var x = (net.x[a] + net.x[b]) / 2 + (net.y[b] - net.y[a]) * bend, y = (net.y[a] + net.y[b]) / 2 - (net.x[b] - net.x[a]) * bend;
+      beyond[0] = Math.max(beyond[0], net.low[0] - x, x - net.high[0]);
+      beyond[1] = Math.max(beyond[1], net.low[1] - y, y - net.high[1]);
+    }
+    return beyond;
   };
 
   HopforgeView.channelAt = function (net, router, port) {
@@ -77,8 +91,8 @@ var HopforgeView = window.HopforgeView || {};
 
   // what fits the canvas: scale, and where the corner of the network comes to lie
   HopforgeView.fit = function (net, width, height) {
-    var room = 0.9 * net.data.spacing + 1e-9;
-    var wide = Math.max(net.high[0] - net.low[0], 1e-9) + 2 * room, tall = Math.max(net.high[1] - net.low[1], 1e-9) + 2 * room;
+    var room = net.bows.map(function (bow) { return Math.max(0.9, bow / net.data.spacing + 0.2) * net.data.spacing + 1e-9; });
+    var wide = Math.max(net.high[0] - net.low[0], 1e-9) + 2 * room[0], tall = Math.max(net.high[1] - net.low[1], 1e-9) + 2 * room[1];
     var scale = Math.min(width / wide, height / tall, 120 / net.data.spacing);
     return { scale: scale, x: width / 2 - net.centre[0] * scale, y: height / 2 + net.centre[1] * scale };
   };

@@ -257,6 +257,15 @@ def test_files_of_an_earlier_run_are_told_and_not_shown(tmp_path: Path) -> None:
     assert sorted(find_results(tmp_path).sets[0].tables) == ["new", "old"]
 
 
+def test_facts_are_not_what_columns_mean(tmp_path: Path) -> None:
+    metadata = {"command": ["hopforge", "net", "a.yml"], "digest": "0a1b", "columns": {"new": {"load": {"unit": "1"}}}}
+    write_set(tmp_path / "r", {"new": pd.DataFrame({"load": [0.1, 0.2]})}, metadata)
+    text = render(result_page(find_results(tmp_path), "c"))
+    facts = text[text.index("What the run wrote about itself") :]
+    assert ("0a1b" in facts, "columns.new" in text) == (True, False)
+    assert '<table class="pair">' in facts  # wraps on a phone
+
+
 def test_results_of_python_are_what_their_kind_says(tmp_path: Path) -> None:
     metadata = {"command": ["hopforge.sweep(hopforge.load('a.yml'))"], "kind": "sweep"}
     write_set(tmp_path / "r", {"curve": curve(0.0)}, metadata)

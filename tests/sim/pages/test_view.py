@@ -269,6 +269,10 @@ window.addEventListener("load", function () { setTimeout(function () {
     var found = HopforgeView.strokes(net, one[1], one[0]);
     return [Math.round(100 * found.width), Math.round(100 * found.solid)];
   });
+  var bow = { data: { spacing: 1, bend: 0.5 }, from: [0], to: [1], lane: [0], group: [0, 0], x: [0, 10], y: [0, 0] };
+  bow.low = [0, 0]; bow.high = [10, 0]; bow.centre = [5, 0]; bow.bows = HopforgeView.bows(bow);
+  told.bow = bow.bows.concat(HopforgeView.fit(bow, 1000, 104).scale.toFixed(3));
+  told.words = [...box.querySelectorAll(".controls label")].map(function (one) { return one.firstChild.textContent; });
   told.overflow = document.documentElement.scrollWidth > window.innerWidth;
   told.errors = window.failures;
   document.body.innerHTML = "<pre id=told>" + JSON.stringify(told) + "</pre>";
@@ -306,6 +310,9 @@ def test_in_a_browser(results: Path, tmp_path: Path, name: str, width_px: int) -
     assert told.pop("time", "until").startswith("until")
     # width and opacity in hundredths: too many links, few links, links that are thinned to cover a fifth of the square
     assert told.pop("strokes") == [[70, 25], [90, 100], [160, 100]]
+    # the middle of a link of length 10 that bends by half of it lies 5 below the routers: 2 (5 + 0.2) fill the height
+    assert told.pop("bow") == [0, 5, "10.000"]
+    assert told.pop("words") == ["links", "routers", "router", "busiest links", *(["time"] if name == "series" else [])]
     small = width_px <= 800
     assert (told.pop("folded"), told.pop("picture_first")) == (small, small)
     assert told == {
