@@ -33,22 +33,22 @@ from hopforge.model.network.core.sources import NEVER, schedule_first
 from hopforge.model.network.core.state import NetState, NetworkError
 from hopforge.model.network.parts.acknowledge_arrays import put_acknowledges
 from hopforge.model.network.parts.agent_build import put_agents
-from hopforge.model.network.parts.chosen_ahead import match_chosen
+from hopforge.model.network.parts.chosen_ahead import match_chosen, match_chosen_words
 from hopforge.model.network.parts.class_arrays import put_classes
 from hopforge.model.network.parts.feedback import put_feedback
 from hopforge.model.network.parts.free_queue import ask_with_heads, give_vcs
-from hopforge.model.network.parts.held_switch import held_match
+from hopforge.model.network.parts.held_switch import held_match, held_match_words
 from hopforge.model.network.parts.islip_vcs import match_islip
 from hopforge.model.network.parts.lookup_build import attach_lookup
 from hopforge.model.network.parts.maximum_match import match_maximum
 from hopforge.model.network.parts.messages import put_message_slots
 from hopforge.model.network.parts.program_arrays import put_program
 from hopforge.model.network.parts.reply_arrays import put_replies
-from hopforge.model.network.parts.shared_switch import begin_shared, shared_match
-from hopforge.model.network.parts.speculation import speculate
-from hopforge.model.network.parts.sped_switch import sped_match
+from hopforge.model.network.parts.shared_switch import begin_shared, shared_match, shared_match_words
+from hopforge.model.network.parts.speculation import speculate, speculate_words
+from hopforge.model.network.parts.sped_switch import sped_match, sped_match_words
 from hopforge.model.network.parts.spray_arrays import put_spraying
-from hopforge.model.network.parts.switch_match import switch_match
+from hopforge.model.network.parts.switch_match import switch_match, switch_match_words
 from hopforge.model.network.parts.vc_match import match_vcs
 from hopforge.model.network.parts.wavefront import match_wavefront
 from hopforge.model.network.parts.wide_switch import wide_match
@@ -240,11 +240,12 @@ def _set_router(state: NetState, router: RouterParameters) -> None:
 
 def _put_router_parts(state: NetState, router: RouterParameters, ports: int) -> None:
     """Attach the allocators that the kernel itself does not hold."""
+    one_word = ports <= ONE_WORD_PORTS and state["port_words"] == 1
     if router.speculation == "shared":
         state.put_function("speculation", begin_shared)
-        state.put_function("switch_match", shared_match)
+        state.put_function("switch_match", shared_match if one_word else shared_match_words)
     elif router.speculation:
-        state.put_function("speculation", speculate)
+        state.put_function("speculation", speculate if one_word else speculate_words)
     if router.va == "wavefront":
         state.put_function("vc_match", match_wavefront)
     if router.va == "max_size":
@@ -256,13 +257,13 @@ def _put_router_parts(state: NetState, router: RouterParameters, ports: int) -> 
     if router.allocator_iterations > 1 and VC_ALLOCATORS[router.va] == OUTPUT_FIRST:
         state.put_function("vc_match", match_islip)
     if router.hold_switch:
-        state.put_function("switch_match", held_match)
+        state.put_function("switch_match", held_match if one_word else held_match_words)
     elif router.sped_up:
-        state.put_function("switch_match", sped_match)
+        state.put_function("switch_match", sped_match if one_word else sped_match_words)
     elif router.sa == "input_ahead":
-        state.put_function("switch_match", match_chosen)
+        state.put_function("switch_match", match_chosen if one_word else match_chosen_words)
     elif router.speculation != "shared" and own_match:
-        state.put_function("switch_match", switch_match)
+        state.put_function("switch_match", switch_match if one_word else switch_match_words)
     elif router.speculation != "shared" and ports > ONE_WORD_PORTS:
         state.put_function("switch_match", wide_match)
 

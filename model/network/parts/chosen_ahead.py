@@ -2,7 +2,7 @@
 
 from numba import int64, uint64
 
-from hopforge.model.kernel.compile import c_kernel, inner
+from hopforge.model.kernel.compile import c_kernel, inlined, inner
 from hopforge.model.kernel.memory import int64s, words
 from hopforge.model.network.core.hooks import HOOK_SIGNATURE
 from hopforge.model.network.core.records import (
@@ -52,11 +52,11 @@ def asked_output(net: Net, router: int, n: int, now: int) -> int:
     return o if asks != uint64(0) and output_port(net, p).busy_until <= now else -1
 
 
-@inner
-def match_router(net: Net, router: int, now: int) -> None:
+@inlined
+def match_router(net: Net, many: int, router: int, now: int) -> None:
     """SA of one router in cycle `now`."""
     ports = net.ports
-    asked = False
+    requested = uint64(0)
     for i in range(ports):
         q = router * ports + i
         v = chosen_vc(net, q)
@@ -64,13 +64,12 @@ def match_router(net: Net, router: int, now: int) -> None:
             continue
         o = asked_output(net, router, q * net.vcs + v, now)
         if o >= 0:
-            ask(net, i, v, o)
-            asked = True
+            requested = ask(net, many, requested, i, v, o)
         else:
             input_port(net, q).q = v + 1 if v + 1 < net.vcs else 0
-    if not asked:
+    if requested == uint64(0):
         return
-    pairs = match_ports(net, router, 0)
+    pairs = match_ports(net, many, router, requested, 0)
     match_input, match_output, match_vc = int64s(net.match_input), int64s(net.match_output), int64s(net.match_vc)
     for k in range(pairs):
         i, o, v = match_input[k], match_output[k], match_vc[k]
@@ -80,9 +79,21 @@ def match_router(net: Net, router: int, now: int) -> None:
             note_grant(net, router * ports + o, i, now)
 
 
+@inlined
+def match_chosen_routers(net: Net, many: int, first: int, end: int, now: int) -> int:
+    """SA of routers `first` up to, but without, `end`."""
+    for router in range(first, end):
+        match_router(net, many, router, now)
+    return 0
+
+
 @c_kernel(HOOK_SIGNATURE)
 def match_chosen(net: Net, first: int, end: int, now: int) -> int:
-    """SA of routers `first` up to, but without, `end`: the hook `switch_match`."""
-    for router in range(first, end):
-        match_router(net, router, now)
-    return 0
+    """Serve routers whose masks of ports are one word: the hook `switch_match`."""
+    return match_chosen_routers(net, 1, first, end, now)
+
+
+@c_kernel(HOOK_SIGNATURE)
+def match_chosen_words(net: Net, first: int, end: int, now: int) -> int:
+    """Serve any routers: the hook `switch_match`."""
+    return match_chosen_routers(net, net.port_words, first, end, now)

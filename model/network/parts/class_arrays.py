@@ -23,7 +23,7 @@ from hopforge.model.network.core.records import (
 from hopforge.model.network.core.sources import NEVER
 from hopforge.model.network.core.state import NetState
 from hopforge.model.network.parts.class_sources import count_classes, schedule_classes, send_classes
-from hopforge.model.network.parts.class_switch import class_match
+from hopforge.model.network.parts.class_switch import class_match, class_match_words
 
 QUALITIES = {"none": NO_QUALITY, "strict": STRICT, "weighted": WEIGHTED}
 
@@ -161,7 +161,7 @@ def put_quality(
     state.put("quota", np.tile(kind["weight"].astype(np.int32), int(state["routers"]) * int(state["ports"])))
     state.put("best_level", np.zeros(int(state["ports"]), np.int64))
     if qos != "none":
-        state.put_function("switch_match", class_match)
+        state.put_function("switch_match", class_match if state["port_words"] == 1 else class_match_words)
 
 
 def silence_class(state: NetState, c: int, hosts: NDArray[np.bool_]) -> None:

@@ -16,13 +16,8 @@ from hopforge.model.network.core.records import (
 )
 from hopforge.model.network.core.switch_allocation import grant_switch, note_grant
 from hopforge.model.network.parts.class_rounds import charge
-from hopforge.model.network.parts.switch_match import (
-    any_asks,
-    collect_requests,
-    enter_requests,
-    match_ports,
-    move_pointers,
-)
+from hopforge.model.network.parts.port_masks import any_asks
+from hopforge.model.network.parts.switch_match import collect_requests, enter_requests, match_ports, move_pointers
 
 
 @inlined
@@ -60,18 +55,17 @@ def keep_best(net: Net, router: int, requests: int, side: int) -> int:
     return kept
 
 
-@inner
-def match_classes(net: Net, router: int, now: int) -> None:
+@inlined
+def match_classes(net: Net, many: int, router: int, now: int) -> None:
     """SA of one router in cycle `now`."""
     ports = net.ports
-    requests, _ = collect_requests(net, router, now)
+    requests, _ = collect_requests(net, many, router, now)
     if requests == 0:
         return
     requests = keep_best(net, router, requests, 0)
     if net.qos == STRICT:
         requests = keep_best(net, router, requests, 1)
-    enter_requests(net, router, requests)
-    pairs = match_ports(net, router, 0)
+    pairs = match_ports(net, many, router, enter_requests(net, many, router, requests), 0)
     match_input, match_output, match_vc = int64s(net.match_input), int64s(net.match_output), int64s(net.match_vc)
     for k in range(pairs):
         i, o, v = match_input[k], match_output[k], match_vc[k]
@@ -87,10 +81,22 @@ def match_classes(net: Net, router: int, now: int) -> None:
         state.sa_diagonal = (state.sa_diagonal + 1) % ports
 
 
+@inlined
+def class_match_routers(net: Net, many: int, first: int, end: int, now: int) -> int:
+    """SA of routers `first` up to, but without, `end`."""
+    for router in range(first, end):
+        if any_asks(net, many, router):
+            match_classes(net, many, router, now)
+    return 0
+
+
 @c_kernel(HOOK_SIGNATURE)
 def class_match(net: Net, first: int, end: int, now: int) -> int:
-    """SA of routers `first` up to, but without, `end`: the hook `switch_match`."""
-    for router in range(first, end):
-        if any_asks(net, router):
-            match_classes(net, router, now)
-    return 0
+    """Serve routers whose masks of ports are one word: the hook `switch_match`."""
+    return class_match_routers(net, 1, first, end, now)
+
+
+@c_kernel(HOOK_SIGNATURE)
+def class_match_words(net: Net, first: int, end: int, now: int) -> int:
+    """Serve any routers: the hook `switch_match`."""
+    return class_match_routers(net, net.port_words, first, end, now)

@@ -1,12 +1,15 @@
 """Matchings of the most pairs, by augmenting paths (docs/definitions/router.md, VA), for VA and SA."""
 
+from typing import Any
+
 from numba import int64, uint64
 
 from hopforge.model.kernel.bits import any_bit, bit_of, trailing_zeros
-from hopforge.model.kernel.compile import c_kernel, inner
+from hopforge.model.kernel.compile import c_kernel, inlined
 from hopforge.model.kernel.memory import int8s, int64s, words
 from hopforge.model.network.core.hooks import HOOK_SIGNATURE
 from hopforge.model.network.core.records import Net, router_at
+from hopforge.model.network.parts.port_masks import take_word
 from hopforge.model.network.parts.vc_match import grant_vc
 
 # Arrays of width = ports · VCs, one behind the other. ``pair_order``: whence an output was reached, the row matched
@@ -14,8 +17,8 @@ from hopforge.model.network.parts.vc_match import grant_vc
 # and the mask of its outputs, of one word in VA and of ``net.port_words`` in SA.
 
 
-@inner
-def reach(net: Net, rows: int, width: int, many: int) -> int:
+@inlined
+def reach(net: Net, many: int, rows: int, width: int) -> int:
     """Find a shortest path to an output that is free; return that output, -1: there is none.
 
     Masks have `many` words.
@@ -53,8 +56,8 @@ def reach(net: Net, rows: int, width: int, many: int) -> int:
     return -1
 
 
-@inner
-def match_most(net: Net, rows: int, many: int) -> None:
+@inlined
+def match_most(net: Net, many: int, rows: int) -> None:
     """Match rows and outputs: of row r the first output and the mask from there on are given, its output is written.
 
     Masks have `many` words.
@@ -68,25 +71,24 @@ def match_most(net: Net, rows: int, many: int) -> None:
             while rest != uint64(0):
                 reached[width + base + trailing_zeros(rest)] = -1
                 rest &= rest - uint64(1)
-    end = reach(net, rows, width, many)
-    while end >= 0:
+    while True:
+        end = reach(net, many, rows, width)
+        if end < 0:
+            break
         while end >= 0:  # the row that reached it leaves its own output to the row that reached that
             row = reached[end]
             reached[width + end] = row
             before = of_row[width + row]
             of_row[width + row] = end
             end = before
-        end = reach(net, rows, width, many)
 
 
-@inner
-def turn_requests(net: Net) -> None:
+@inlined
+def turn_requests(net: Net, many: int, requested: Any) -> None:
     """Enter the requests of ``net.asking_inputs`` in ``net.asking_outputs``; the former are cleared."""
-    many, requested = net.port_words, words(net.requested)
     asking_inputs, asking_outputs = words(net.asking_inputs), words(net.asking_outputs)
     for word in range(many):
-        rest = requested[word]
-        requested[word] = 0
+        rest = take_word(requested, net.requested, many, word)
         while rest != uint64(0):
             o = (word << 6) + trailing_zeros(rest)
             rest &= rest - uint64(1)
@@ -99,14 +101,14 @@ def turn_requests(net: Net) -> None:
                     asking_outputs[i * many + word] |= bit_of(o)
 
 
-@inner
-def match_most_ports(net: Net, router: int, speculative: int) -> int:
+@inlined
+def match_most_ports(net: Net, many: int, router: int, requested: Any, speculative: int) -> int:
     """As `switch_match.match_ports`: match inputs and outputs of the requests in ``net.asking_inputs`` (cleared)."""
-    ports, width, many = net.ports, net.ports * net.vcs, net.port_words
+    ports, width = net.ports, net.ports * net.vcs
     asking_outputs = words(net.asking_outputs)
     match_input, match_output, match_vc = int64s(net.match_input), int64s(net.match_output), int64s(net.match_vc)
     of_row = int64s(net.pair_output)
-    turn_requests(net)
+    turn_requests(net, many, requested)
     first = int64(router_at(net, router).spec_diagonal if speculative else router_at(net, router).sa_diagonal)
     rows = int64(0)
     for k in range(ports):
@@ -117,7 +119,7 @@ def match_most_ports(net: Net, router: int, speculative: int) -> int:
                 of_row[2 * width + rows * many + word] = int64(asking_outputs[i * many + word])
                 asking_outputs[i * many + word] = 0
             rows += 1
-    match_most(net, rows, many)
+    match_most(net, many, rows)
     count = 0
     for row in range(rows):
         o = of_row[width + row]
@@ -142,7 +144,7 @@ def match_maximum(net: Net, router: int, requests: int, now: int) -> int:
     for row in range(requests):
         k = first + row if first + row < requests else first + row - requests
         of_row[row], of_row[2 * width + row] = request_port[k] * net.vcs, request_mask[k]
-    match_most(net, requests, 1)
+    match_most(net, 1, requests)
     for row in range(requests):
         k = first + row if first + row < requests else first + row - requests
         if of_row[width + row] >= 0:

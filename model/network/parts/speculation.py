@@ -1,8 +1,8 @@
 """Speculative switch requests (docs/definitions/router.md, SA): a head asks for VC and switch in the same cycle."""
 
-from numba import int64
+from numba import int64, uint64
 
-from hopforge.model.kernel.compile import c_kernel, inner
+from hopforge.model.kernel.compile import c_kernel, inlined, inner
 from hopforge.model.kernel.memory import int32s, int64s
 from hopforge.model.network.core.hooks import HOOK_SIGNATURE, MATCH
 from hopforge.model.network.core.records import (
@@ -21,8 +21,8 @@ from hopforge.model.network.core.switch_allocation import grant_switch, note_gra
 from hopforge.model.network.parts.switch_match import ask, is_asked, match_ports, move_pointers
 
 
-@inner
-def match_speculative(net: Net, now: int) -> None:
+@inlined
+def match_speculative(net: Net, many: int, now: int) -> None:
     """Second switch allocator: match the heads that asked VA in this cycle.
 
     Runs between `allocate_vcs` and `allocate_switch`, because it decides on the registers at the start of the cycle;
@@ -33,7 +33,7 @@ def match_speculative(net: Net, now: int) -> None:
     position = 0
     while position < net.speculative:
         router = int64(input_port(net, input_vc(net, int32s(net.spec_vc)[position]).port).router)
-        asked = False
+        requested = uint64(0)
         while position < net.speculative and int32s(net.spec_vc)[position] < (router + 1) * ports * vcs:
             # the entries of one input port are neighbours, by increasing VC: take them from q on
             p = input_vc(net, int32s(net.spec_vc)[position]).port
@@ -46,18 +46,17 @@ def match_speculative(net: Net, now: int) -> None:
                 for j in range(position, end):
                     v = vc_in_port(net, input_vc(net, int32s(net.spec_vc)[j]))
                     o = int64(int32s(net.spec_port)[j])
-                    if (v >= port.q) != (half == 0) or is_asked(net, int64(port.port), o):
+                    if (v >= port.q) != (half == 0) or is_asked(net, many, int64(port.port), o):
                         continue
                     if net.sa_kind == INPUT_FIRST and seen:
                         continue
                     if output_port(net, router * ports + o).busy_until <= now:
-                        ask(net, int64(port.port), v, o)
+                        requested = ask(net, many, requested, int64(port.port), v, o)
                         seen = True
-            asked = asked or seen
             position = end
-        if not asked:
+        if requested == uint64(0):
             continue
-        pairs = match_ports(net, router, 1)
+        pairs = match_ports(net, many, router, requested, 1)
         for k in range(pairs):
             i, o = int64s(net.match_input)[k], int64s(net.match_output)[k]
             int32s(net.spec_vc)[net.spec_matches] = (router * ports + i) * vcs + int64s(net.match_vc)[k]
@@ -90,11 +89,23 @@ def grant_speculative(net: Net, now: int) -> None:
         note_grant(net, p, i, now)
 
 
+@inlined
+def match_or_grant(net: Net, many: int, event: int, now: int) -> int:
+    """Match, then carry out."""
+    if event == MATCH:
+        match_speculative(net, many, now)
+    else:
+        grant_speculative(net, now)
+    return 0
+
+
 @c_kernel(HOOK_SIGNATURE)
 def speculate(net: Net, event: int, a: int, b: int) -> int:
-    """Match, then carry out: the hook `speculation`."""
-    if event == MATCH:
-        match_speculative(net, a)
-    else:
-        grant_speculative(net, a)
-    return 0
+    """Serve routers whose masks of ports are one word: the hook `speculation`."""
+    return match_or_grant(net, 1, event, a)
+
+
+@c_kernel(HOOK_SIGNATURE)
+def speculate_words(net: Net, event: int, a: int, b: int) -> int:
+    """Serve any routers: the hook `speculation`."""
+    return match_or_grant(net, net.port_words, event, a)

@@ -8,19 +8,33 @@ from typing import Any
 
 from numba import int64, uint64
 
-from hopforge.model.kernel.bits import bit_of, bits_between, first_of_mask, first_without, trailing_zeros
+from hopforge.model.kernel.bits import (
+    bit_of,
+    first_at_or_after,
+    first_of_mask,
+    first_without,
+    trailing_zeros,
+)
 from hopforge.model.kernel.compile import c_kernel, inlined, inner
 from hopforge.model.kernel.memory import int8s, int32s, int64s, words
 from hopforge.model.network.core.events import batch_start
 from hopforge.model.network.core.hooks import HOOK_SIGNATURE
-from hopforge.model.network.core.records import OUTPUT_FIRST, Net, output_port, router_at
-from hopforge.model.network.core.switch_allocation import note_grant, send_through, vcs_that_ask
-from hopforge.model.network.parts.switch_match import (
+from hopforge.model.network.core.records import OUTPUT_FIRST, PORT_SHARE_BITS, Net, output_port, router_at
+from hopforge.model.network.core.switch_allocation import note_grant, send_through
+from hopforge.model.network.parts.port_masks import (
     any_asks,
+    asked_ports,
+    asked_words,
+    forget,
+    put_bit,
+    take_bit,
+    take_word,
+    word_of,
+)
+from hopforge.model.network.parts.switch_match import (
     ask,
     collect_requests,
     enter_requests,
-    forget,
     forget_requests,
     is_asked,
     match_ports,
@@ -96,80 +110,100 @@ def credit_cycle(net: Net, q: int, now: int) -> int:
     return int64(sent[q])
 
 
-@inner
-def gather_requests(net: Net, router: int, now: int) -> None:
-    """Enter who asks for which crossbar output in ``net.asking_inputs``, and these outputs in ``net.requested``.
+@inlined
+def gather_requests(net: Net, many: int, router: int, now: int) -> Any:
+    """Enter who asks for which crossbar output in ``net.asking_inputs``; returns the mask of these outputs.
 
     For a crossbar input and output the first VC at or after the pointer of the input stands, in ``representative``.
     """
-    ports, many, outs = net.ports, net.input_speedup, net.output_speedup
+    ports, ins, outs = net.ports, net.input_speedup, net.output_speedup
     representative = int8s(net.representative)
-    turn = int32s(net.crossbar_pointer + 4 * (pointers_of(net, router) + ports * (outs + many)))
-    first, last = router * ports, (router + 1) * ports
-    for word in range(first >> 6, (last + 63) >> 6):
-        asked = bits_between(words(net.asking)[word], word, first, last)
+    turn = int32s(net.crossbar_pointer + 4 * (pointers_of(net, router) + ports * (outs + ins)))
+    requested, first = uint64(0), router * ports
+    for k in range(asked_words(net, many, router)):
+        base, asked = asked_ports(net, many, router, k)
         while asked != uint64(0):
-            p = (word << 6) + trailing_zeros(asked)
+            p = base + trailing_zeros(asked)
             asked &= asked - uint64(1)
             if net.output_queues == 0 and output_port(net, p).busy_until > now:
                 continue
             if net.queue_flits != 0 and queue_is_full(net, p, now):
                 continue
-            for i in range(ports):
-                vcs = vcs_that_ask(net, p, i)
+            for word in range(net.vc_words):
+                vcs = words(net.switching)[p * net.vc_words + word]
                 while vcs != uint64(0):
-                    v = trailing_zeros(vcs)
+                    number = (word << 6) + trailing_zeros(vcs)
                     vcs &= vcs - uint64(1)
-                    e, f = i * many + v % many, (p - first) * outs + i % outs
+                    i = (number * net.port_share) >> PORT_SHARE_BITS
+                    v = number - i * net.vcs
+                    e, f = i * ins + v % ins, (p - first) * outs + i % outs
                     q = int64(turn[e])
-                    if not is_asked(net, e, f) or int64(representative[place_of(net, e, f)]) < q <= v:
-                        ask(net, e, v, f)
+                    if not is_asked(net, many, e, f) or int64(representative[place_of(many, e, f)]) < q <= v:
+                        requested = ask(net, many, requested, e, v, f)
+    return requested
 
 
-@inner
-def match_crossbar(net: Net, router: int) -> Any:
+@inlined
+def free_input(net: Net, many: int, f: int, matched: Any, start: int) -> int:
+    """First crossbar input at or after `start` that asks for output `f` and is not `matched`; −1: there is none."""
+    if many != 1:
+        return int64(first_without(words(net.asking_inputs), f * many, words(net.taken_inputs), many, start))
+    inputs = words(net.asking_inputs)[f] & ~matched
+    return int(first_at_or_after(inputs, start)) if inputs != uint64(0) else -1
+
+
+@inlined
+def put_word(mask: Any, address: int, many: int, word: int, more: Any) -> Any:
+    """Return a mask with the bits `more` of word number `word`, which are set in the array at `address`, too."""
+    if many != 1:
+        words(address)[word] |= more
+    return mask | more
+
+
+@inlined
+def match_crossbar(net: Net, many: int, router: int, requested: Any) -> Any:
     """Match crossbar inputs and outputs by iSLIP; returns the number of pairs in ``net.match_input`` and so on.
 
     Pointers move with what the first iteration matches.
     """
-    ports, many, outs = net.ports, net.input_speedup, net.output_speedup
-    asking_inputs, asking_outputs, count = words(net.asking_inputs), words(net.asking_outputs), net.port_words
-    requested, chosen, matched = words(net.requested), words(net.chosen), words(net.taken_inputs)
+    ports, ins, outs = net.ports, net.input_speedup, net.output_speedup
+    asking_inputs, asking_outputs = words(net.asking_inputs), words(net.asking_outputs)
     match_input, match_output = int64s(net.match_input), int64s(net.match_output)
     of_output = int32s(net.crossbar_pointer + 4 * pointers_of(net, router))
     of_input = int32s(net.crossbar_pointer + 4 * (pointers_of(net, router) + ports * outs))
-    pairs = int64(0)
-    forget(matched, 0, count)
+    pairs, matched = int64(0), uint64(0)
+    if many != 1:
+        forget(words(net.taken_inputs), 0, many)
     for iteration in range(net.iterations):
-        for word in range(count):
-            rest = requested[word]
+        chosen = uint64(0)
+        for word in range(many):
+            rest = word_of(requested, net.requested, many, word)
             while rest != uint64(0):
                 f = (word << 6) + trailing_zeros(rest)
                 rest &= rest - uint64(1)
-                e = first_without(asking_inputs, f * count, matched, count, int64(of_output[f]))
+                e = free_input(net, many, f, matched, int64(of_output[f]))
                 if e >= 0:
-                    asking_outputs[e * count + word] |= bit_of(f)
-                    chosen[e >> 6] |= bit_of(e)
+                    asking_outputs[e * many + word] |= bit_of(f)
+                    chosen = put_bit(chosen, net.chosen, many, e)
         before = pairs
-        for word in range(count):
-            rest = chosen[word]
-            chosen[word] = 0
-            matched[word] |= rest
+        for word in range(many):
+            rest = take_word(chosen, net.chosen, many, word)
+            matched = put_word(matched, net.taken_inputs, many, word, rest)
             while rest != uint64(0):
                 e = (word << 6) + trailing_zeros(rest)
                 rest &= rest - uint64(1)
-                f = first_of_mask(asking_outputs, e * count, count, int64(of_input[e]))
-                forget(asking_outputs, e, count)
-                requested[f >> 6] &= ~bit_of(f)
-                forget(asking_inputs, f, count)
+                f = first_of_mask(asking_outputs, e * many, many, int64(of_input[e]))
+                forget(asking_outputs, e, many)
+                requested = take_bit(requested, net.requested, many, f)
+                forget(asking_inputs, f, many)
                 if iteration == 0:
-                    of_output[f] = e + 1 if e + 1 < ports * many else 0
+                    of_output[f] = e + 1 if e + 1 < ports * ins else 0
                     of_input[e] = f + 1 if f + 1 < ports * outs else 0
                 match_input[pairs], match_output[pairs] = e, f
                 pairs += 1
         if pairs == before:
             break
-    forget_requests(net)
+    forget_requests(net, many, requested)
     return pairs
 
 
@@ -195,17 +229,16 @@ def without_full_queues(net: Net, router: int, requests: int, now: int) -> Any:
     return kept
 
 
-@inner
-def match_other(net: Net, router: int, now: int) -> None:
+@inlined
+def match_other(net: Net, many: int, router: int, now: int) -> None:
     """SA of one router in a step of cycle `now` by an allocator other than iSLIP, one crossbar port each."""
     match_input, match_output, match_vc = int64s(net.match_input), int64s(net.match_output), int64s(net.match_vc)
-    requests, _ = collect_requests(net, router, now)
+    requests, _ = collect_requests(net, many, router, now)
     if net.queue_flits != 0:
         requests = without_full_queues(net, router, requests, now)
     if requests == 0:
         return
-    enter_requests(net, router, requests)
-    pairs = match_ports(net, router, 0)
+    pairs = match_ports(net, many, router, enter_requests(net, many, router, requests), 0)
     for k in range(pairs):
         i, o, v = match_input[k], match_output[k], match_vc[k]
         move_pointers(net, router, i, v, o, 0, now)
@@ -214,28 +247,39 @@ def match_other(net: Net, router: int, now: int) -> None:
     state.sa_diagonal = (state.sa_diagonal + 1) % net.ports
 
 
-@inner
-def match_sped(net: Net, router: int, now: int) -> None:
+@inlined
+def match_sped(net: Net, many: int, router: int, now: int) -> None:
     """SA of one router in a step of cycle `now` by iSLIP."""
-    ports, vcs, many, outs = net.ports, net.vcs, net.input_speedup, net.output_speedup
+    ports, vcs, ins, outs = net.ports, net.vcs, net.input_speedup, net.output_speedup
     match_input, match_output = int64s(net.match_input), int64s(net.match_output)
-    turn = int32s(net.crossbar_pointer + 4 * (pointers_of(net, router) + ports * (outs + many)))
-    gather_requests(net, router, now)
-    pairs = match_crossbar(net, router)
+    turn = int32s(net.crossbar_pointer + 4 * (pointers_of(net, router) + ports * (outs + ins)))
+    pairs = match_crossbar(net, many, router, gather_requests(net, many, router, now))
     for k in range(pairs):
         e, f = match_input[k], match_output[k]
-        v = int64(int8s(net.representative)[place_of(net, e, f)])
-        turn[e] = v + many if v + many < vcs else v + many - vcs
-        send_queued(net, router, e // many, v, f // outs, now)
+        v = int64(int8s(net.representative)[place_of(many, e, f)])
+        turn[e] = v + ins if v + ins < vcs else v + ins - vcs
+        send_queued(net, router, e // ins, v, f // outs, now)
+
+
+@inlined
+def sped_match_routers(net: Net, many: int, first: int, end: int, now: int) -> int:
+    """SA of routers `first` up to, but without, `end`."""
+    for router in range(first, end):
+        if any_asks(net, many, router):
+            if net.sa_kind == OUTPUT_FIRST:
+                match_sped(net, many, router, now)
+            else:
+                match_other(net, many, router, now)
+    return 0
 
 
 @c_kernel(HOOK_SIGNATURE)
 def sped_match(net: Net, first: int, end: int, now: int) -> int:
-    """SA of routers `first` up to, but without, `end`: the hook `switch_match`."""
-    for router in range(first, end):
-        if any_asks(net, router):
-            if net.sa_kind == OUTPUT_FIRST:
-                match_sped(net, router, now)
-            else:
-                match_other(net, router, now)
-    return 0
+    """Serve routers whose masks of ports are one word: the hook `switch_match`."""
+    return sped_match_routers(net, 1, first, end, now)
+
+
+@c_kernel(HOOK_SIGNATURE)
+def sped_match_words(net: Net, first: int, end: int, now: int) -> int:
+    """Serve any routers: the hook `switch_match`."""
+    return sped_match_routers(net, net.port_words, first, end, now)

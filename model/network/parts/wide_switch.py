@@ -11,7 +11,7 @@ from hopforge.model.kernel.memory import words
 from hopforge.model.network.core.hooks import HOOK_SIGNATURE
 from hopforge.model.network.core.records import PORT_SHARE_BITS, Net, input_port, output_port
 from hopforge.model.network.core.switch_allocation import grant_switch, note_grant, vc_that_asks, vcs_that_ask
-from hopforge.model.network.parts.switch_match import any_asks
+from hopforge.model.network.parts.port_masks import any_asks
 
 
 @inlined
@@ -68,6 +68,6 @@ def match_router(net: Net, first: int, last: int, now: int) -> None:
 def wide_match(net: Net, first: int, end: int, now: int) -> int:
     """SA of routers `first` up to, but without, `end`: the hook `switch_match`."""
     for router in range(first, end):
-        if any_asks(net, router):
+        if any_asks(net, 2, router):
             match_router(net, router * net.ports, (router + 1) * net.ports, now)
     return 0
