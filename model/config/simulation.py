@@ -124,8 +124,6 @@ def failure_problems(
         yield Problem("simulation.failures", "need traffic.reply=null: a lost request has no reply")
     if traffic.classes:
         yield Problem("simulation.failures", "need traffic without classes: what is lost is sent again by one source")
-    if traffic.source == "program" and router.model == "input_output_queued":
-        yield Problem("simulation.failures", "of a program need router.model=input_queued, not input_output_queued")
     for number, failure in enumerate(failures):
         if failure.detection_cycles >= deadlock_cycles and router.model != "packet":
             yield Problem(

@@ -20,15 +20,17 @@ from hopforge.model.routing.fields_read import FieldsRead, fields_read
 from hopforge.model.routing.interpreted_reachable import InterpretedExploration
 from hopforge.model.routing.machine_numbers import NotCoveredError
 from hopforge.model.routing.plan import RoutingPlan
-from hopforge.model.routing.reachable import Exploration, Stop, packet_lengths
+from hopforge.model.routing.reachable import Exploration, Stop, StoppedError, packet_lengths
 from hopforge.model.routing.reachable_kernel import (
     BAD_COUNT,
     BAD_PHASE,
     BAD_PORT,
+    LONG,
     MANY_DRAWS,
     MANY_STATES,
     MAX_DRAWS,
     MAX_EVALUATIONS,
+    MAX_WORK,
     NO_OUTPUT,
 )
 from hopforge.model.topology import Topology
@@ -106,7 +108,10 @@ def check_routing(
     source, target = np.hstack([exploration.edges(), acknowledge_edges(state)])
     cycle = find_cycle(source, target, exploration.channels)
     if cycle and not committed:
-        cycle = _closed_cycle(exploration, source, target, wormhole=wormhole)
+        try:
+            cycle = _closed_cycle(exploration, source, target, wormhole=wormhole)
+        except StoppedError as stopped:
+            raise DeadlockError(_stop_text(topology, plan, name, reads, stopped.stop)) from stopped
     if cycle:
         vcs = int(state.record[0]["vcs"])
         raise DeadlockError(_cycle_text(topology, vcs, name, cycle, escape_held=escapes and committed))
@@ -196,12 +201,13 @@ def _stop_text(topology: Topology, plan: RoutingPlan, name: str, reads: FieldsRe
         f" {word} {value}" for word, value in (("from host", stop.src), ("of length", stop.length)) if value >= 0
     )
     place = f"router {stop.router}, input port {stop.port}, VC {stop.vc}"
-    if stop.code in (MANY_STATES, MANY_DRAWS):
-        limit = (
-            f"more than {MAX_DRAWS} draws in one evaluation"
-            if stop.code == MANY_DRAWS
-            else f"more than {MAX_EVALUATIONS:,} evaluations, or {stop.value:,} states of packets to one host"
-        )
+    limits = {
+        MANY_DRAWS: f"more than {MAX_DRAWS} draws in one evaluation",
+        MANY_STATES: f"more than {MAX_EVALUATIONS:,} evaluations, or {stop.value:,} states of packets to one host",
+        LONG: f"more than about {MAX_WORK // 1_000_000_000} s of processor time",
+    }
+    if stop.code in limits:
+        limit = limits[stop.code]
         fields = ", ".join(f"packet.{field}" for field in ("dst", *sorted(reads.state)))
         return (
             f"routing.check: {name} on the {topology.name} is not proved free of deadlock: {limit} "

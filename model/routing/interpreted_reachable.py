@@ -9,7 +9,7 @@ from hopforge.model.network.core.state import NetState
 from hopforge.model.routing.every_answer import EveryAnswer
 from hopforge.model.routing.fields_read import FieldsRead
 from hopforge.model.routing.plan import RoutingPlan
-from hopforge.model.routing.reachable import Exploration
+from hopforge.model.routing.reachable import LOOK, Exploration
 from hopforge.model.routing.reachable_kernel import (
     BAD_PHASE,
     BAD_PORT,
@@ -20,13 +20,17 @@ from hopforge.model.routing.reachable_kernel import (
     HOPS_CAP,
     KEEP,
     LENGTH,
+    LONG,
     MANY_STATES,
     MAX_CLASSES,
     MAX_EVALUATIONS,
     MAX_KEPT,
+    MAX_WORK,
     NEXT,
     NO_OUTPUT,
     OUTCOMES,
+    PAUSE,
+    PAUSED,
     PHASES,
     READS_PHASE,
     READS_PORT,
@@ -40,7 +44,11 @@ from hopforge.model.routing.reachable_kernel import (
     STEPS,
     VALUE,
     WALKED,
+    WORK,
 )
+
+#: work of an evaluation and of a step, as of `reachable_kernel.MAX_WORK`
+EVALUATION_WORK, STEP_WORK = 30_000, 4_000
 
 
 class InterpretedExploration(Exploration):
@@ -69,7 +77,10 @@ class InterpretedExploration(Exploration):
     def _explore(self, packet: Any, choices: NDArray[np.int64]) -> int:
         info, host = self._info, self._state["host"]
         sources = np.flatnonzero(host["inject_mask"] | host["reply_mask"])
+        info[PAUSE] = info[WORK] + LOOK
         while info[NEXT] < len(self._destinations):
+            if info[WORK] > info[PAUSE]:
+                return PAUSED
             if info[CLASSES] > MAX_KEPT:
                 return FULL
             for src in sources.tolist() if info[READS_SRC] else [0]:
@@ -119,6 +130,7 @@ class InterpretedExploration(Exploration):
             }  # fmt: skip
             for found, after in sorted(self._answers(router, port, vc, fields)):
                 info[EVALUATIONS] += 1
+                info[WORK] += EVALUATION_WORK
                 first_move, leaves, ways = int(info[STEPS]), 0, 0
                 for o, mask, need in found:
                     info[VALUE] = o
@@ -150,6 +162,7 @@ class InterpretedExploration(Exploration):
                             self._grow(2 * len(self._classes), 2 * len(self._steps))
                         self._steps[info[STEPS]] = m, classes[following]
                         info[STEPS] += 1
+                        info[WORK] += STEP_WORK
                 if ways == 0:
                     return NO_OUTPUT
                 if info[KEEP]:
@@ -159,6 +172,8 @@ class InterpretedExploration(Exploration):
                     info[OUTCOMES] += 1
             if info[EVALUATIONS] > MAX_EVALUATIONS // 100 or len(queue) > MAX_CLASSES // 100:
                 return MANY_STATES
+            if info[WORK] > MAX_WORK:
+                return LONG
             at += 1
         steps = self._steps[begin : info[STEPS]]
         np.bitwise_or.at(self.depends, steps[:, 0], self._wanted[steps[:, 1]])

@@ -21,9 +21,12 @@ from hopforge.model.network.core.records import (
 )
 from hopforge.model.network.core.state import NetState
 from hopforge.model.network.core.user_code import refuse_mistake
+from hopforge.model.progress import tell
 from hopforge.model.routing.fields_read import FieldsRead
 from hopforge.model.routing.plan import RoutingPlan
 from hopforge.model.routing.reachable_kernel import (
+    ANSWER,
+    ANSWERS,
     CLASS,
     CLASSES,
     COLUMNS,
@@ -37,16 +40,20 @@ from hopforge.model.routing.reachable_kernel import (
     KEEP,
     LENGTH,
     LIMIT,
+    LONG,
     MANY_STATES,
     MAX_BOUNDED,
     MAX_CLASSES,
     MAX_DRAWS,
     MAX_EVALUATIONS,
     MAX_KEPT,
+    MAX_WORK,
     MOST,
     NEXT,
     NO_ROOM,
     OUTCOMES,
+    PAUSE,
+    PAUSED,
     PHASE_ROOM,
     PHASES,
     PORT_ROOM,
@@ -66,12 +73,29 @@ from hopforge.model.routing.reachable_kernel import (
     VALUE,
     VC_ROOM,
     WALKED,
+    WORK,
     settle,
     walk,
 )
 
 #: channels whose dependencies are listed at a time
 BLOCK = 1 << 16
+#: work between two looks at how far an exploration is, and destinations after which it is known whether it can end
+LOOK, SURE = 2_000_000_000, 8
+
+
+class StoppedError(Exception):
+    """An exploration that is made again did not come to its end.
+
+    Attributes
+    ----------
+    stop : Stop
+        Why.
+    """
+
+    def __init__(self, stop: "Stop") -> None:
+        super().__init__("the exploration did not end")
+        self.stop = stop
 
 
 @dataclass
@@ -81,7 +105,7 @@ class Stop:
     Attributes
     ----------
     code : int
-        `NO_OUTPUT`, `BAD_PORT`, `BAD_PHASE`, `BAD_COUNT`, `MANY_DRAWS` or `MANY_STATES`.
+        `NO_OUTPUT`, `BAD_PORT`, `BAD_PHASE`, `BAD_COUNT`, `MANY_DRAWS`, `MANY_STATES` or `LONG`.
     dst, src, length : int
         Of the packet; source and length where the relation reads them, else −1.
     router, port, vc : int
@@ -168,6 +192,9 @@ class Exploration:
         self._wanted = np.zeros((0, self._words), np.uint64)
         self._outcomes, self._steps = np.zeros((0, 4), np.int32), np.zeros((0, 2), np.int32)
         self._slots, self._stamps = np.zeros(0, np.int32), np.zeros(0, np.int64)
+        routers = int(record["routers"])
+        self._kept = np.zeros((routers * ANSWERS, ANSWER), np.int64)
+        self._masks = np.zeros((routers * ANSWERS + 1, self._words), np.uint64)  # the last: that of an evaluation
         self._whole = False
         self._grow(1 << 14, 1 << 16)
 
@@ -208,7 +235,7 @@ class Exploration:
         answer = state["candidate"][: max(int(info[MOST]), int(state["max_candidates"]))]
         written = answer.copy()
         state.record["choices"] = choices.ctypes.data
-        full = False
+        full, begun = False, int(info[WORK])
         try:
             code = NO_ROOM
             while code != WALKED:
@@ -217,6 +244,10 @@ class Exploration:
                     full = True
                     yield
                     info[CLASSES : STEPS + 1] = 0
+                elif code == PAUSED:
+                    if self._look(begun):
+                        self._stopped = self._stop(LONG)
+                        return
                 elif code == NO_ROOM and len(self._classes) <= 2 * (MAX_BOUNDED + MAX_KEPT):
                     choices[1:] = 0
                     self._grow(2 * len(self._classes), 2 * len(self._steps))
@@ -231,6 +262,17 @@ class Exploration:
             for key, array in saved.items():
                 state[key][:] = array
 
+    def _look(self, begun: int) -> bool:
+        """Say how far the exploration is that began at this work; True: it would take far more than there may be."""
+        done, total = int(self._info[NEXT]), len(self._destinations)
+        work = int(self._info[WORK]) - begun
+        left = work * (total - done) // done if done else 0
+        if done >= SURE and int(self._info[WORK]) + left > 2 * MAX_WORK:
+            return True
+        seconds = f", about {left // 1_000_000_000 + 1} s left" if done >= SURE else ""
+        tell(f"proving freedom from deadlock: {done:,} of {total:,} destinations{seconds}")
+        return False
+
     def _senders(self) -> int:
         """Routers at which packets begin: for each destination the relation is evaluated there at least once."""
         host, record = self._state["host"], self._state.record[0]
@@ -239,9 +281,11 @@ class Exploration:
 
     def _explore(self, packet: Any, choices: NDArray[np.int64]) -> int:
         """Explore the destinations that are left; one of the codes above."""
+        self._info[PAUSE] = self._info[WORK] + LOOK
         code = walk(
             self._relation, self._state.record[0], packet, self._info, choices, self._destinations, self._lengths,
-            self._classes, self._slots, self._stamps, self._wanted, self._outcomes, self._steps, self.depends,
+            self._classes, self._slots, self._stamps, self._wanted, self._outcomes, self._steps, self._kept,
+            self._masks, self.depends,
         )  # fmt: skip
         refuse_mistake(self._state.record[0])
         return int(code)
@@ -253,6 +297,11 @@ class Exploration:
         wormhole with release by credits (`stretched`: its flits may stand in several channels). An empty set proves
         that no deadlock exists. Duato's condition implies it: the last channel of his order would have an escape
         outside.
+
+        Raises
+        ------
+        StoppedError
+            All that packets can come upon does not fit into the room, and going through it again takes too long.
         """
         closed = np.ones(self.channels, np.uint8)
         self._info[STRETCHED] = stretched
@@ -264,6 +313,9 @@ class Exploration:
                 if not whole or len(possible) != len(self._classes):
                     possible = np.ones(len(self._classes), np.uint8)
                 settle(self._info, self._outcomes, self._steps, closed, still, possible, np.zeros_like(possible))
+                self._info[WORK] += 2 * int(self._info[STEPS])
+            if self._stopped is not None:
+                raise StoppedError(self._stopped)
             if (still == closed).all():
                 break
             closed = still
@@ -321,8 +373,10 @@ class Exploration:
         """Return what is kept of each step: answer of the relation, state of the packet, channel, state behind it."""
         answers = self._outcomes[: self._info[OUTCOMES]].astype(np.int64)
         steps = self._steps[: self._info[STEPS]].astype(np.int64)
-        number = np.repeat(np.arange(len(answers)), answers[:, 2] - answers[:, 1])
-        assert len(number) == len(steps), "every step belongs to one answer"
+        counts = answers[:, 2] - answers[:, 1]
+        number = np.repeat(np.arange(len(answers)), counts)
+        first = answers[:, 1] - (np.cumsum(counts) - counts)  # answers that are alike have the same steps
+        steps = steps[np.arange(len(number)) + first[number]]
         return number, answers[number, 0], steps[:, 0], steps[:, 1]
 
     def answers_that_stay(self) -> NDArray[np.int64]:

@@ -23,11 +23,16 @@ from hopforge.model.network.core.records import (
 
 #: most evaluations of the relation that an exploration makes, and draws of one evaluation
 MAX_EVALUATIONS, MAX_DRAWS = 400_000_000, 16
+#: most work of an exploration, about nanoseconds: an evaluation costs `EVALUATION_WORK` and six for each port of the
+#: router, a step `STEP_WORK` and two for each word of its masks
+MAX_WORK, EVALUATION_WORK, STEP_WORK = 50_000_000_000, 60, 25
+#: answers that are kept for each router, to find those that are the same again, and numbers of one besides its mask
+ANSWERS, ANSWER = 16, 9
 #: most classes of one group, with and without fields of the packet that can take any value; and of all destinations
 #: together that are kept (else they are explored again)
 MAX_CLASSES, MAX_BOUNDED, MAX_KEPT = 1 << 20, 1 << 23, 1 << 22
 #: what `walk` comes back with
-WALKED, NO_OUTPUT, NO_ROOM, FULL, BAD_PORT, BAD_PHASE, BAD_COUNT, MANY_DRAWS, MANY_STATES = range(9)
+WALKED, NO_OUTPUT, NO_ROOM, FULL, BAD_PORT, BAD_PHASE, BAD_COUNT, MANY_DRAWS, MANY_STATES, PAUSED, LONG = range(11)
 # columns of a class
 ROUTER, IN_PORT, IN_VC, HOPS, PHASE, VIA, USER0, USER1, COLUMNS = range(9)
 # settings and results of a walk, int64[...]
@@ -35,8 +40,8 @@ ROUTER, IN_PORT, IN_VC, HOPS, PHASE, VIA, USER0, USER1, COLUMNS = range(9)
     READS_PORT, READS_VC, READS_HOPS, READS_PHASE, READS_VIA, READS_USER0, READS_USER1, READS_SRC, HOPS_CAP,
     PHASES, KEEP, RESENDS, MOST, CLASS, VALUE, SRC, LENGTH, EVALUATIONS, GENERATION, DENSE, PORT_ROOM,
     VC_ROOM, HOPS_ROOM, PHASE_ROOM, CLASSES, OUTCOMES, STEPS, STRETCHED, NEXT, LIMIT,
-    INFO,
-) = range(31)  # fmt: skip
+    WORK, PAUSE, INFO,
+) = range(33)  # fmt: skip
 
 
 @inner
@@ -134,12 +139,74 @@ def _start(
 
 
 @inner
+def _ports_of_answer(net: Any, candidates: Any, found: int, mask: Any) -> bool:
+    """Write the output VCs of an answer to a mask (that of `wanted`, and hosts); False: it asks for more than them."""
+    ports, vcs = int64(net.ports), int64(net.vcs)
+    for word in range(len(mask)):
+        mask[word] = 0
+    every = (uint64(1) << uint64(vcs)) - uint64(1)
+    for k in range(found):
+        packed = candidates[k]
+        o, vc_mask = candidate_port(packed), uint64(candidate_mask(packed)) & every
+        if o >= ports or candidate_need(packed) > 0:
+            return False
+        word, shift = o * vcs >> 6, uint64(o * vcs & 63)
+        mask[word] |= vc_mask << shift
+        if shift > uint64(64 - vcs):
+            mask[word + 1] |= vc_mask >> (uint64(64) - shift)
+    return found > 0
+
+
+@inner
+def _place_of_answer(router: int, mask: Any) -> Any:
+    """Where an answer is kept, if it is."""
+    mixed = uint64(0)
+    for word in range(len(mask)):
+        mixed = (mixed ^ mask[word]) * uint64(0xD6E8FEB86659FD93)
+        mixed ^= mixed >> uint64(32)
+    return router * ANSWERS + int64(mixed & uint64(ANSWERS - 1))
+
+
+@inner
+def _is_kept(info: Any, answers: Any, masks: Any, place: int, hops: int, packet: Any, mask: Any) -> bool:
+    """Whether the answer that is kept there is this one, in this group, of a packet with the same fields."""
+    kept = answers[place]
+    if (
+        kept[0] != info[GENERATION]
+        or kept[2] != hops
+        or kept[3] != packet.phase
+        or kept[4] != packet.via
+        or kept[5] != (int64(packet.user0) << 32) ^ int64(uint64(packet.user1) & uint64(0xFFFFFFFF))
+    ):
+        return False
+    same = True
+    for word in range(len(mask)):
+        same = same and masks[place, word] == mask[word]
+    return same
+
+
+@inner
+def _keep_answer(info: Any, answers: Any, masks: Any, place: int, k: int, hops: int, packet: Any, mask: Any) -> None:
+    """Keep the answer of class `k`."""
+    kept = answers[place]
+    kept[0], kept[1], kept[2], kept[3], kept[4] = info[GENERATION], k, hops, packet.phase, packet.via
+    kept[5] = (int64(packet.user0) << 32) ^ int64(uint64(packet.user1) & uint64(0xFFFFFFFF))
+    for word in range(len(mask)):
+        masks[place, word] = mask[word]
+
+
+@inner
 def _group(
     route: Callable[..., int], net: Any, packet: Any, info: Any, choices: Any, first_host: int, last_host: int,
-    classes: Any, slots: Any, stamps: Any, wanted: Any, outcomes: Any, steps: Any,
+    classes: Any, slots: Any, stamps: Any, wanted: Any, outcomes: Any, steps: Any, kept: Any, masks: Any,
 ) -> int:  # fmt: skip
-    """Explore the classes that packets of some hosts reach, and enter them behind those that are there."""
+    """Explore the classes that packets of some hosts reach, and enter them behind those that are there.
+
+    A class whose only answer is that of an earlier one at its router leads to the same classes: both have the same
+    steps.
+    """
     ports, vcs, inputs = int64(net.ports), int64(net.vcs), int64(net.input_vcs)
+    words, mine = int64(wanted.shape[1]), masks[len(masks) - 1]
     at, answers, moves = info[CLASSES], info[OUTCOMES], info[STEPS]
     most, first_class = len(classes), at
     if info[DENSE] == 0:
@@ -173,6 +240,28 @@ def _group(
             if found > info[MOST] or found < 0:
                 return BAD_COUNT
             _forget(info, packet)
+            info[WORK] += EVALUATION_WORK + 6 * ports
+            alike = (
+                choices[1] == 0
+                and packet.phase >= 0
+                and packet.phase < info[PHASES]
+                and _ports_of_answer(net, candidates, found, mine)
+            )
+            place = int64(-1)
+            if alike:
+                place = _place_of_answer(router, mine)
+                after = min(hops + 1, info[HOPS_CAP])
+                if _is_kept(info, kept, masks, place, after, packet, mine):
+                    for word in range(words):
+                        wanted[at, word] = wanted[kept[place, 1], word]
+                    if info[KEEP] != 0:
+                        if answers >= len(outcomes):
+                            return NO_ROOM
+                        outcomes[answers, 0], outcomes[answers, 1] = at, kept[place, 6]
+                        outcomes[answers, 2], outcomes[answers, 3] = kept[place, 7], kept[place, 8]
+                        answers += 1
+                    break
+                _keep_answer(info, kept, masks, place, at, after, packet, mine)
             first_move, leaves, ways = moves, 0, 0
             for k in range(found):
                 packed = candidates[k]
@@ -214,6 +303,9 @@ def _group(
                     moves += 1
             if ways == 0:
                 return NO_OUTPUT
+            info[WORK] += (moves - first_move) * (STEP_WORK + 2 * words)
+            if place >= 0:
+                kept[place, 6], kept[place, 7], kept[place, 8] = first_move, moves, leaves
             if info[KEEP] != 0:
                 if answers >= len(outcomes):
                     return NO_ROOM
@@ -224,6 +316,8 @@ def _group(
         at += 1
         if info[EVALUATIONS] > MAX_EVALUATIONS or count - first_class > info[LIMIT]:
             return MANY_STATES
+        if info[WORK] > MAX_WORK:
+            return LONG
     info[CLASSES], info[OUTCOMES], info[STEPS] = count, answers, moves
     return WALKED
 
@@ -231,7 +325,7 @@ def _group(
 @inner
 def _towards(
     route: Callable[..., int], net: Any, packet: Any, info: Any, choices: Any, dst: int, lengths: Any, classes: Any,
-    slots: Any, stamps: Any, wanted: Any, outcomes: Any, steps: Any, depends: Any,
+    slots: Any, stamps: Any, wanted: Any, outcomes: Any, steps: Any, kept: Any, masks: Any, depends: Any,
 ) -> int:  # fmt: skip
     """Explore all groups of packets to host `dst`."""
     packet.dst = dst
@@ -249,8 +343,9 @@ def _towards(
                 info[CLASSES : STEPS + 1] = 0
             before = info[STEPS]
             code = _group(
-                route, net, packet, info, choices, first, last, classes, slots, stamps, wanted, outcomes, steps
-            )
+                route, net, packet, info, choices, first, last, classes, slots, stamps, wanted, outcomes, steps,
+                kept, masks,
+            )  # fmt: skip
             if code != WALKED:
                 return code
             # a packet that came to a class by a channel may wait there for all that the class wants
@@ -261,11 +356,12 @@ def _towards(
 
 
 _I1, _I2 = types.Array(types.int64, 1, "C"), types.Array(types.int32, 2, "C")
+_L2 = types.Array(types.int64, 2, "C")
 _H1, _B1, _U2 = types.Array(types.int32, 1, "C"), types.Array(types.uint8, 1, "C"), types.Array(types.uint64, 2, "C")
 _ROUTE = types.FunctionType(ROUTE_SIGNATURE)
 
 
-@entry(int64(_ROUTE, NET_RECORD, PACKET_RECORD, _I1, _I1, _I1, _I1, _I2, _H1, _I1, _U2, _I2, _I2, _U2))
+@entry(int64(_ROUTE, NET_RECORD, PACKET_RECORD, _I1, _I1, _I1, _I1, _I2, _H1, _I1, _U2, _I2, _I2, _L2, _U2, _U2))
 def walk(
     route: Callable[..., int],
     net: Any,
@@ -280,19 +376,23 @@ def walk(
     wanted: Any,
     outcomes: Any,
     steps: Any,
+    kept: Any,
+    masks: Any,
     depends: Any,
 ) -> int:
-    """Explore the destinations from number ``info[NEXT]`` on; one of the codes above."""
+    """Explore the destinations from number ``info[NEXT]`` on, until ``info[PAUSE]`` of work; one of the codes above."""
     while info[NEXT] < len(destinations):
+        if info[WORK] > info[PAUSE]:
+            return PAUSED
         if info[CLASSES] > MAX_KEPT:
             return FULL
-        kept = info[CLASSES], info[OUTCOMES], info[STEPS]
+        before = info[CLASSES], info[OUTCOMES], info[STEPS]
         code = _towards(
             route, net, packet, info, choices, destinations[info[NEXT]], lengths, classes, slots, stamps, wanted,
-            outcomes, steps, depends,
+            outcomes, steps, kept, masks, depends,
         )  # fmt: skip
         if code == NO_ROOM:  # this destination again, with more
-            info[CLASSES], info[OUTCOMES], info[STEPS] = kept
+            info[CLASSES], info[OUTCOMES], info[STEPS] = before
         if code != WALKED:
             return code
         info[NEXT] += 1

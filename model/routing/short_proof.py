@@ -26,6 +26,8 @@ __all__ = ["WHOLE", "prove_routing", "short_proof"]
 
 #: up to so many pairs of a router and a destination the whole network is explored
 WHOLE = 1 << 22
+#: and up to so many of an input virtual channel and a router as a destination, where routers have many ports
+WHOLE_INPUTS = 1 << 26
 #: packets whose random ways through the whole network are compared with what was explored
 WAYS = 20_000
 
@@ -63,7 +65,9 @@ def prove_routing(
         As of `check_routing`.
     """
     why = ""
-    if topology.routers * topology.hosts > whole:
+    goals = topology.routers if plan.one_per_router else topology.hosts
+    inputs = topology.routers * topology.max_ports * int(state["vcs"])
+    if topology.routers * topology.hosts > whole or goals * inputs > WHOLE_INPUTS:
         try:
             how = "by symmetry" if plan.regular is None or plan.regular.order is None else "by an order of channels"
             return f"{how}: " + short_proof(topology, plan, state, name, hosts, build=build, resends=resends)

@@ -1,7 +1,8 @@
 """Failures in networks of input-output-queued routers: what is lost, and what waits in the queue of a failed link.
 
 All of it happens between two cycles of the kernel. An output port that has failed sends nothing because its credits are
-negative by `DOWN`; a host that sends nothing of its own is out of the calendar.
+negative by `DOWN`; a host that sends nothing of its own is out of the calendar, and with a program its link is busy for
+ever (`HELD` is added to the time).
 """
 
 import numpy as np
@@ -12,6 +13,7 @@ from hopforge.model.network.core.records import HOST_VC_BITS, HOST_VC_MASK
 from hopforge.model.topology import Topology
 from hopforge.sim.failures.epochs import Epoch
 from hopforge.sim.failures.input_queued import next_packet
+from hopforge.sim.failures.program_messages import LostMessages
 from hopforge.sim.failures.purge import free_records
 from hopforge.sim.failures.record import FailureRecord
 from hopforge.sim.queued.build import QueuedState
@@ -22,6 +24,8 @@ Bools = NDArray[np.bool_]
 Numbers = NDArray[np.int64]
 #: taken from the credits of an output VC while its link is down
 DOWN = 1 << 24
+#: added to the cycle until which the link of a host is busy while it sends nothing of a program
+HELD = 1 << 61
 
 
 class InputOutputQueuedFailures:
@@ -31,10 +35,13 @@ class InputOutputQueuedFailures:
     ----------
     resend : dict of list
         By host: packets that it has set aside.
+    lost : LostMessages
+        Of the program, if hosts run one.
     """
 
     def __init__(self, state: QueuedState, topology: Topology, seed: int) -> None:
         self.state, self.topology, self.seed = state, topology, seed
+        self.lost = LostMessages(state)
         self.resend: dict[int, list[int]] = {}
         self._asleep = np.zeros(topology.hosts, bool)
 
@@ -56,13 +63,21 @@ class InputOutputQueuedFailures:
         record.packets_lost += len(lost)
         state.record["flits_dropped"] += len(lost)
         state.record["packets_dropped"] += len(lost)
+        record.messages_lost += self._lose(lost)
         free_records(state, lost)
         outs["credits"][dead] -= DOWN
         state["output_port"]["free_mask"][ports] = 0
         unsent = [p for h in np.flatnonzero(hosts).tolist() for p in self.resend.pop(h, [])]
         record.packets_unsent += len(unsent)
+        record.messages_lost += self._lose(np.array(unsent, np.int64))
+        if self.lost.of_program:  # it ends, or stands, when all packets have arrived or are dropped
+            state.record["packets_dropped"] += len(unsent)
         free_records(state, np.array(unsent, np.int64))
         self._sleep(hosts)
+
+    def _lose(self, packets: Numbers) -> int:
+        """Note that packets are about to be lost; returns how many messages that costs."""
+        return self.lost.lose(np.isin(np.arange(len(self.state["packet"])), packets)) if len(packets) else 0
 
     def _clear_links(self, dead: Bools, hosts: Bools) -> tuple[Numbers, Numbers]:
         """Take packets off the links behind `dead` output VCs, and off those to and from `hosts`; returns both."""
@@ -173,6 +188,7 @@ class InputOutputQueuedFailures:
                 record.packets_without_host += 1
                 state.record["flits_dropped"] += 1
                 state.record["packets_dropped"] += 1
+                record.messages_lost += self._lose(np.array([p]))
                 free_records(state, np.array([p]))
                 continue
             self.resend.setdefault(int(hosts[m % len(hosts)]), []).append(p)
@@ -204,7 +220,8 @@ class InputOutputQueuedFailures:
         if now % match:
             return now + match - now % match
         for h, packets in list(self.resend.items()):
-            if nic["busy_until"][h] > now or nic["credits"][h] == 0:
+            held = HELD if self.lost.of_program else 0  # it sends nothing of its own
+            if nic["busy_until"][h] - held > now or nic["credits"][h] == 0:
                 continue
             p = packets.pop(0)
             packet["via"][p] = -1
@@ -214,7 +231,7 @@ class InputOutputQueuedFailures:
                 packet["user0"][p] = h + 1  # its layers are those of the path from here
             packet["sent"][p], packet["part"][p] = now, now << ELAPSED_BITS
             nic["credits"][h] -= 1
-            nic["busy_until"][h] = now + int(state.queue_record["packet_cycles"][0])
+            nic["busy_until"][h] = now + int(state.queue_record["packet_cycles"][0]) + held
             state["host"]["flits_sent"][h] += 1
             state.record["flits_injected"] += 1
             state.record["last_move"] = now
@@ -229,6 +246,8 @@ class InputOutputQueuedFailures:
         """Take hosts out of the calendar and from those that may send, so that nothing wakes them."""
         state = self.state
         nic, calendar = state.queues["nic"], state.queues["calendar"]
+        if self.lost.of_program:
+            nic["busy_until"][hosts & ~self._asleep] += HELD
         self._asleep |= hosts
         if not hosts.any():
             return
@@ -250,6 +269,8 @@ class InputOutputQueuedFailures:
         """Let hosts look for a packet in the next cycle."""
         for h in np.flatnonzero(hosts & self._asleep).tolist():
             self._set_bit("due_hosts", h, "first_host")
+        if self.lost.of_program:
+            self.state.queues["nic"]["busy_until"][hosts & self._asleep] -= HELD
         self._asleep &= ~hosts
 
     def _bit(self, name: str, number: int, first: str) -> tuple[int, np.uint64]:

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from hopforge.model.network.core.records import FINISHED, PROGRAM, STUCK
 from hopforge.model.network.core.state import NetState
 from hopforge.sim.failures.epochs import Epoch
+from hopforge.sim.failures.program_messages import LostMessages
 from hopforge.sim.failures.record import FailureRecord
 
 if TYPE_CHECKING:
@@ -21,7 +22,15 @@ if TYPE_CHECKING:
 
 
 class FailingNetwork(Protocol):
-    """What a router model does at failures and repairs, between two cycles of its kernel."""
+    """What a router model does at failures and repairs, between two cycles of its kernel.
+
+    Attributes
+    ----------
+    lost : LostMessages
+        Of the program, if hosts run one.
+    """
+
+    lost: LostMessages
 
     @property
     def set_aside(self) -> int:
@@ -140,19 +149,21 @@ class Reconfiguration:
             code = self._run(limit - now)
             if code in (FINISHED, STUCK) and state["source_kind"] == PROGRAM:
                 return code
-            self._hold_back(now)
+            self._hold_back(now, limit)
             self._note_empty()
             self._series.note()
         return code
 
-    def _hold_back(self, begin: int) -> None:
+    def _hold_back(self, begin: int, limit: int) -> None:
         """Go back to what is due after `begin` where the kernel has passed it, as all ranks of a program compute.
+
+        That is `limit`, to which the kernel was told to run, where nothing but a look at the empty network is due.
 
         Nothing is under way then, and nothing has happened in between.
         """
         due = [epoch.cycle for epoch in self._waiting[:1]]
         due += [self._stop_at] if self._stop_at is not None else []
-        due += [self._ready_at] if self._emptying and self._ready_at > begin else []
+        due += [self._ready_at if self._ready_at > begin else limit] if self._emptying else []
         if due and int(self.state["cycle"]) > min(due):
             self.state.record["cycle"] = min(due)
 

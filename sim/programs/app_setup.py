@@ -237,7 +237,7 @@ def _refuse_keys(config: Config, keys: dict[str, str]) -> None:
 
 def _named(config: Config) -> str:
     if isinstance(config.workload, JobsWorkload):
-        return "jobs of which one is a graph" if not config.simulation.failures else "workload.jobs"
+        return "jobs of which one is a graph"
     if isinstance(config.workload, ChakraWorkload):
         return "traces of Chakra"
     return "training as a graph" if counts_operations(program_workload(config)) else "a schedule of GOAL"
@@ -266,12 +266,6 @@ def _prepare_packet(config: Config) -> AppSetup:
     from hopforge.sim.run.simulation import Simulation  # noqa: PLC0415 - each engine loads its own kernel
 
     packets = router_model(config, "app").name == "packet"
-    of_many = isinstance(config.workload, JobsWorkload)
-    if config.simulation.failures and (of_many or (is_schedule(program_workload(config)) and not packets)):
-        where = "" if of_many else " on routers other than router.model: packet"
-        raise ApplicationError(
-            f"simulation.failures: for one program, not {_named(config)}{where}; section failed is for the whole run"
-        )
     if isinstance(config.workload, JobsWorkload):
         if packets:
             raise ApplicationError(

@@ -114,7 +114,11 @@ def run_jobs(setup: AppSetup, run_one: RunOne, progress: Progress | None = None)
             continue
         whole = len(group) == len(jobs.jobs)
         here = replace(setup, use=use) if whole else setup.part(together([jobs.jobs[n] for n in group]), use)
-        shared.append((group, bar.run(run_one, here)))
+        try:
+            shared.append((group, bar.run(run_one, here)))
+        except (ProgramError, GoalError) as error:
+            words = "workload.jobs together" if alone else "workload.jobs[0]"
+            raise JobsError(f"{words}: {str(error).removeprefix('workload: ')}") from error
     return _result(setup, alone or [shared[0][1]], shared, links)
 
 

@@ -19,6 +19,7 @@ from hopforge.model.network.parts.program_arrays import refuse_long_run
 from hopforge.model.workload import operations as op
 from hopforge.model.workload.program import Program
 from hopforge.model.workload.schedule import SEND, GoalError, Schedule
+from hopforge.sim.failures.program_messages import lost_text
 from hopforge.sim.failures.record import counted
 from hopforge.sim.programs.loggops_engine import LoggopsTimes, found_times, rank_state
 from hopforge.sim.programs.loggops_kernel import EVENTS, begin, begin_later, come_in, run_until
@@ -126,7 +127,9 @@ class SchedulePacket(ScheduleHosts):
         self, config: Config, run: Simulation, placed: PlacedProgram, schedule: Schedule, cycle_ns: float
     ) -> None:
         super().__init__(config, run.state, placed, schedule, cycle_ns)
-        self._run = run
+        self._run, self._program = run, placed.program
+        #: messages that failures have cost, None: nothing fails
+        self._gone = None if run.reconfiguration is None else run.reconfiguration.network.lost.numbers
 
     def run_schedule(
         self, progress: Callable[[int, int], None] | None = None, start_s: NDArray[np.float64] | None = None
@@ -136,8 +139,8 @@ class SchedulePacket(ScheduleHosts):
         Raises
         ------
         GoalError
-            The schedule cannot end, a message and its receive have different sizes, messages were lost, or times that
-            cannot be counted.
+            The schedule cannot end (failures may have lost messages), a message and its receive have different sizes,
+            packets without a way were dropped, or times that cannot be counted.
         DeadlockError
             The network is in a deadlock.
         """
@@ -172,6 +175,8 @@ class SchedulePacket(ScheduleHosts):
                 for m in under_way[came].tolist():
                     come_in(ranks, float(cycle), int(self._send[m]))
                 under_way = under_way[~came]
+            elif self._gone and len(gone := np.isin(under_way, list(self._gone)).nonzero()[0]):
+                under_way = np.delete(under_way, gone)  # they never arrive
             elif code in (STUCK, FINISHED):
                 self._lost(under_way)
             cycle += 1
@@ -179,7 +184,11 @@ class SchedulePacket(ScheduleHosts):
                 looked = cycle
                 self._look(progress)
         self._run.check_conservation()
-        return self._times(found_times(self._schedule, ranks, process_time() - started, self._unit))
+        try:
+            times = found_times(self._schedule, ranks, process_time() - started, self._unit)
+        except GoalError as error:
+            raise GoalError(f"{error}{lost_text(self._program, self._gone or set())}") from None
+        return self._times(times)
 
     def _look(self, progress: Callable[[int, int], None] | None) -> None:
         if self._run.agents is not None:

@@ -152,7 +152,11 @@ class Golden:
                 if sender == "router" and origin in ports:
                     self.packets_under_way.remove(entry)
                     self.credits[(*origin, place[2])] += 1
-                    self.lost += 1
+                    self.lose(entry[3])
+
+    def lose(self, packet: Packet) -> None:
+        """Note that a packet is lost."""
+        self.lost += 1
 
     def repair(self, ports: set[Port]) -> None:
         """Let links work again."""
@@ -211,6 +215,7 @@ class Golden:
                 self.latencies.append(now - packet.created)
                 self.hops.append(packet.hops)
                 self.received[place[1]] += 1
+                self.take(packet)
                 router, port = int(topology.host_router[place[1]]), int(topology.host_port[place[1]])
                 self.credits_under_way.append((now + flight, flight, ("router", (router, port), place[2]), None))
                 continue
@@ -219,6 +224,7 @@ class Golden:
             if len(self.inputs[place[1]]) == 1:
                 self.head(place[1])
         self.packets_under_way = [e for e in self.packets_under_way if e[0] > now]
+        self.react()
         if now % given.match_cycles == 0:
             for r in range(topology.routers):
                 self.match(r)
@@ -227,6 +233,12 @@ class Golden:
         for h in range(topology.hosts):
             self.host(h)
         self.now += 1
+
+    def take(self, packet: Packet) -> None:
+        """Let a host take a packet that has arrived."""
+
+    def react(self) -> None:
+        """Let hosts react to what has arrived."""
 
     def match(self, r: int) -> None:
         """One match of the crossbar of a router."""

@@ -15,7 +15,6 @@ from hopforge.model.network.parts.program_arrays import ProgramError, refuse_lon
 from hopforge.model.output.columns import one_row
 from hopforge.model.output.results import Table, run_metadata, staged, write_metadata, write_tables
 from hopforge.model.workload.program import waiting_text
-from hopforge.sim.failures.input_queued import InputQueuedFailures
 from hopforge.sim.failures.program_messages import lost_text
 from hopforge.sim.failures.record import counted
 from hopforge.sim.failures.report import failure_tables
@@ -235,7 +234,7 @@ def stuck_text(run: Simulation) -> str:
     failing = None if run.reconfiguration is None else run.reconfiguration.network
     dropped = int(state["packets_dropped"])
     reason = f"; unroutable and dropped: {counted(dropped, 'packet')}" if dropped and failing is None else ""
-    if isinstance(failing, InputQueuedFailures):
+    if failing is not None:
         reason += lost_text(program, failing.lost.numbers)
     return (
         f"workload: the program cannot end: in cycle {int(state['cycle'])} nothing is under way and"

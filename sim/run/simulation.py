@@ -271,10 +271,6 @@ class Simulation:
         per_flit, runs = self.built.flit_cycles, config.simulation
         epochs = make_epochs(whole, runs.failures, config.failed, plan_for, per_flit)
         if self.placed is not None:
-            if isinstance(self.state, QueuedState):
-                raise RoutingError(
-                    "simulation.failures: of a program need router.model=input_queued, not input_output_queued"
-                )
             refuse_failing_ranks(epochs, self.placed)
         return Reconfiguration(
             self.state,

@@ -7,13 +7,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from hopforge.model.config import Config, ConfigError, parse_config
+from hopforge.model.config import Config, parse_config
 from hopforge.model.network.core.records import DATA, FINISHED, STUCK
 from hopforge.model.network.parts.program_arrays import ProgramError
 from hopforge.model.topology.failed import FailureError
 from hopforge.sim.failures.input_queued import InputQueuedFailures
 from hopforge.sim.failures.program_messages import lost_text
-from hopforge.sim.programs.app_setup import ApplicationError, prepare_app
 from hopforge.sim.run.program_run import program_rows, run_program, write_program
 from hopforge.sim.run.simulation import Simulation
 
@@ -162,12 +161,6 @@ def test_mistakes(tmp_path: Path) -> None:
     program = [["send 1 0 40"], ["recv 0 0 -1"], [], []]
     with pytest.raises(FailureError, match=re.escape("takes host 2 of rank 2 along; hosts of ranks must work")):
         Simulation(traced(tmp_path, program, "{cycle: 9, switches: [2]}"), 0.1, 1)
-    with pytest.raises(ConfigError, match=r"of a program need router\.model=input_queued, not input_output_queued"):
-        parse_config(
-            "name: a\ntopology: {kind: torus, radices: [4]}\nworkload: {kind: trace, file: program}\n"
-            "traffic: {source: program}\nrouter: {model: input_output_queued, vcs: 3}\n"
-            "simulation: {failures: [{cycle: 9, links: [[0, 1]]}]}\n"
-        )
 
 
 def test_lost_messages_in_words() -> None:
@@ -178,14 +171,3 @@ def test_lost_messages_in_words() -> None:
     assert lost_text(Few(), {0}).endswith(": rank 0 → rank 1 (1 byte)")  # type: ignore[arg-type]
     assert lost_text(Few(), {1}) == "; failures lost 1 message: rank 1 → rank 2 (9 bytes)"  # type: ignore[arg-type]
     assert lost_text(Few(), {0, 1, 2, 3, 4}).endswith("rank 3 → rank 4 (11 bytes), …")  # type: ignore[arg-type]
-
-
-def test_engine_packet_refuses_failures_under_schedules(tmp_path: Path) -> None:
-    (tmp_path / "two.goal").write_text("num_ranks 2\nrank 0 {\nl1: send 8b to 1\n}\nrank 1 {\nl1: recv 8b from 0\n}\n")
-    config = parse_config(
-        f"name: a\ntopology: {{kind: torus, radices: [4]}}\nworkload: {{kind: trace, file: {tmp_path}/two.goal}}\n"
-        "tables: {scheme: shortest, layers: acro}\nrouting: {algorithm: tables}\nrouter: {vcs: 4}\n"
-        "app: {engine: packet}\nsimulation: {failures: [{cycle: 9, links: [[0, 1]]}]}\n"
-    )
-    with pytest.raises(ApplicationError, match=r"simulation\.failures: for one program, not a schedule of GOAL"):
-        prepare_app(config)
