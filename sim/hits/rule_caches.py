@@ -14,6 +14,7 @@ import pandas as pd
 from hopforge.model.lookup.rules.cube_cache import CubeCache, CubeSettings
 from hopforge.model.lookup.rules.cube_kernel import KERNEL_POLICIES, PrefixRules, run_prefixes
 from hopforge.model.lookup.rules.cube_policies import CUBE_POLICIES
+from hopforge.model.lookup.rules.cube_sets import default_index_bits
 from hopforge.model.lookup.rules.dependency_cache import DependencyCache, DependencySettings
 from hopforge.model.lookup.rules.rule_files import RuleFile, read_rules
 from hopforge.model.lookup.rules.rule_table import RuleTable
@@ -21,7 +22,7 @@ from hopforge.model.lookup.rules.static_choice import choose, static_hits
 from hopforge.model.output.plots import Line, draw_lines, new_figure, save_figure, style_axes
 from hopforge.model.output.results import run_metadata, staged, write_metadata, write_tables
 from hopforge.sim.hits.analytic import forwarding_rate
-from hopforge.sim.hits.rule_settings import STATIC, RuleSettings
+from hopforge.sim.hits.rule_settings import STATIC, RuleCacheError, RuleSettings
 from hopforge.sim.hits.rule_traffic import RuleTraffic, draw_traffic
 
 __all__ = ["RuleCaches"]
@@ -57,6 +58,10 @@ class RuleCaches:
         settings.check()
         self.path, self.settings = path, settings
         self.file: RuleFile = read_rules(path, hops)
+        if settings.index_bits is not None and settings.index_bits > self.file.width:
+            raise RuleCacheError(
+                f"--index-bits: must be at most the {self.file.width} bits of an address, not {settings.index_bits}"
+            )
         self.is_prefix = self._table().is_prefix_table
         self.policies = settings.chosen(len(self.file.rules), is_prefix=self.is_prefix)
         self.caches = pd.DataFrame()
@@ -121,7 +126,7 @@ class RuleCaches:
             )
             found = DependencyCache(self._table(), kept).run(traffic.events())
             return self._right(case, found._asdict(), is_correct=True)
-        cubes = CubeSettings(case.policy, case.size, s.invalidation, s.fill, s.guard)
+        cubes = CubeSettings(case.policy, case.size, s.invalidation, s.fill, s.guard, s.ways, s.index_bits)
         if self.is_prefix and case.policy in KERNEL_POLICIES and self._are_distinct:
             counts = run_prefixes(self._prefixes(), traffic.prefix_events(), cubes)
         else:
@@ -182,8 +187,17 @@ class RuleCaches:
         return [
             ("table", f"{len(self.file.rules):,} {kind} of {self.file.width} bits, {len(self.file.hops)} next hops"),
             ("traffic", f"{s.lookups:,} lookups of {s.flows:,} flows, {s.updates:,} updates, seed {s.seed}"),
+            *([] if s.ways is None else [("sets", f"of {s.ways} entries, {self._hashed()}")]),
             ("wrong", wrong),
         ]
+
+    def _hashed(self) -> str:
+        """Say which bits choose the set."""
+        s, width = self.settings, self.file.width
+        bits = {name: s.index_bits or default_index_bits(name, width) for name in self.policies}
+        if len(set(bits.values())) == 1:
+            return f"by a hash of the highest {next(iter(bits.values()))} bits"
+        return "by a hash of the highest bits: " + ", ".join(f"{name} {count}" for name, count in bits.items())
 
     def lines(self) -> list[list[str]]:
         """Return headings and a line for every cache."""

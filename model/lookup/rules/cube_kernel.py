@@ -15,9 +15,11 @@ from hopforge.model.lookup.rules.prefix_entries import (
     AFTER,
     BEFORE,
     ENTRIES,
+    IN_SET,
     LENGTH,
     OUT,
     find,
+    head_of,
     insert,
     remove,
     touch,
@@ -115,30 +117,36 @@ def _cube_length(child, below, address, length, policy, width):  # type: ignore[
 
 
 @kernel
-def _write(tree, entry, values, state, value, length, out, size, width, counts, todo, found):  # type: ignore[no-untyped-def]
+def _write(  # type: ignore[no-untyped-def]
+    tree, entry, values, state, value, length, out, size, ways, tables, index_bits, width, counts, todo, found
+):  # fmt: skip
     inside = within(tree, value, length, width, todo, found, False)
     for place in range(inside):
         remove(tree, entry, state, found[place])
     counts[_ABSORBED] += inside
-    if state[ENTRIES] == size:
-        remove(tree, entry, state, entry[0, BEFORE])
+    head = head_of(tables, value, index_bits, width, size)
+    if entry[head, IN_SET] == ways:
+        remove(tree, entry, state, entry[head, BEFORE])
         counts[_EVICTED] += 1
-    insert(tree, entry, values, state, value, length, out, width)
+    insert(tree, entry, values, state, value, length, out, width, head)
     counts[_FILLS] += 1
     counts[_PEAK] = max(counts[_PEAK], state[ENTRIES])
 
 
 @kernel
-def _candidates(tree, entry, value, length, width, how, test_all, todo, found):  # type: ignore[no-untyped-def]
+def _candidates(tree, entry, size, value, length, width, how, test_all, todo, found):  # type: ignore[no-untyped-def]
     """Write the entries that an update of a prefix may drop into `found`; return how many."""
     if how == _NONE:
         return 0
     if how == _FLUSH or (how == _CHANGED and test_all):
-        count, one = 0, entry[0, AFTER]
-        while one:
-            found[count] = one
-            count += 1
-            one = entry[one, AFTER]
+        count = 0
+        for number in range(len(entry) - size):
+            head = size + number if number else 0
+            one = entry[head, AFTER]
+            while one != head:
+                found[count] = one
+                count += 1
+                one = entry[one, AFTER]
         return count
     return within(tree, value, length, width, todo, found, True)
 
@@ -157,14 +165,14 @@ def _is_stale(  # type: ignore[no-untyped-def]
 
 @kernel
 def _write_due(  # type: ignore[no-untyped-def]
-    flight, waiting, now, tree, entry, values, state, size, width, counts, todo, found
+    flight, waiting, now, tree, entry, values, state, size, ways, tables, index_bits, width, counts, todo, found
 ):  # fmt: skip
     """Write the fill in flight that is due, one at most, and return how many are left."""
     if waiting == 0 or flight[0, _DUE] > now:
         return waiting
     _write(
-        tree, entry, values, state, flight[0, _VALUE], flight[0, _BITS], flight[0, _ANSWER], size, width, counts, todo,
-        found,
+        tree, entry, values, state, flight[0, _VALUE], flight[0, _BITS], flight[0, _ANSWER], size, ways, tables,
+        index_bits, width, counts, todo, found,
     )  # fmt: skip
     for place in range(waiting - 1):
         flight[place] = flight[place + 1]
@@ -197,7 +205,7 @@ def _start_fill(flight, waiting, value, length, answer, due):  # type: ignore[no
 @kernel
 def _run(  # type: ignore[no-untyped-def]
     addresses, before, kinds, u_values, u_lengths, u_outs, child, out, below, used, width, tree, entry, values, state,
-    size, policy, how, fill, guard, counts,
+    size, ways, tables, index_bits, policy, how, fill, guard, counts,
 ):  # fmt: skip
     flight, waiting = np.empty((fill + 1, 4), np.int64), 0  # the oldest first: at most one for each of `fill` lookups
     todo, found = np.empty(len(tree) + 2, np.int32), np.empty(size + 1, np.int32)
@@ -207,7 +215,10 @@ def _run(  # type: ignore[no-untyped-def]
     for t in range(len(addresses) + 1):
         while u < len(before) and before[u] == t:
             if fill == 1:  # before the next event of any kind
-                waiting = _write_due(flight, waiting, t, tree, entry, values, state, size, width, counts, todo, found)
+                waiting = _write_due(
+                    flight, waiting, t, tree, entry, values, state, size, ways, tables, index_bits, width, counts, todo,
+                    found,
+                )  # fmt: skip
             kind, value, length = kinds[u], u_values[u], u_lengths[u]
             answer, step = u_outs[u], 0
             if kind == _ADD:
@@ -216,7 +227,7 @@ def _run(  # type: ignore[no-untyped-def]
                 answer, step = NO_RULE, -1
             used = change(child, out, below, used, value, length, answer, step, width)
             u += 1
-            for place in range(_candidates(tree, entry, value, length, width, how, test_all, todo, found)):
+            for place in range(_candidates(tree, entry, size, value, length, width, how, test_all, todo, found)):
                 one = found[place]
                 if _is_stale(child, out, below, values[one], entry[one, LENGTH], entry[one, OUT], value, length, how,
                              width, open_nodes, kept):  # fmt: skip
@@ -228,7 +239,9 @@ def _run(  # type: ignore[no-untyped-def]
                 waiting = left
         if t == len(addresses):
             break
-        waiting = _write_due(flight, waiting, t, tree, entry, values, state, size, width, counts, todo, found)
+        waiting = _write_due(
+            flight, waiting, t, tree, entry, values, state, size, ways, tables, index_bits, width, counts, todo, found
+        )  # fmt: skip
         address = addresses[t]
         counts[_LOOKUPS] += 1
         right, right_length = longest_match(child, out, address, width)
@@ -238,7 +251,7 @@ def _run(  # type: ignore[no-untyped-def]
             counts[_WRONG] += entry[one, OUT] != right
             touch(entry, one)
             continue
-        length = _cube_length(child, below, address, right_length, policy, width)
+        length = max(_cube_length(child, below, address, right_length, policy, width), index_bits)
         value = (address >> (width - length)) << (width - length)
         waiting = _start_fill(flight, waiting, value, length, right, t + fill)
 
@@ -269,12 +282,13 @@ def run_prefixes(rules: PrefixRules, events: PrefixEvents, settings: CubeSetting
     if settings.policy not in KERNEL_POLICIES:
         raise ValueError(f"policy must be one of {', '.join(KERNEL_POLICIES)}, not {settings.policy}")
     child, out, below, used = _trie(rules, events)
-    tree, entry, values, state = entries.new_entries(settings.size, rules.width)
+    sets = settings.sets(rules.width)
+    tree, entry, values, state = entries.new_entries(settings.size, rules.width, sets.sets)
     counts = np.zeros(len(CubeCounts._fields), np.int64)
     _run(
         *events, child, out, below, used, rules.width, tree, entry, values, state, settings.size,
-        KERNEL_POLICIES.index(settings.policy), INVALIDATIONS.index(settings.invalidation), settings.fill,
-        settings.guard, counts,
+        settings.size // sets.sets, sets.tables, sets.index_bits, KERNEL_POLICIES.index(settings.policy),
+        INVALIDATIONS.index(settings.invalidation), settings.fill, settings.guard, counts,
     )  # fmt: skip
     return CubeCounts(*counts.tolist())
 
