@@ -53,7 +53,7 @@ class RuleCacheConfig(Section):
     `exact`, else three quarters of the address, 48 at most."""
     rows: Annotated[int, Field(ge=1, le=1024)] = 64
     """Rules that the TCAM holds."""
-    address_bits: Annotated[int, Field(ge=1, le=62)] = 32
+    address_bits: Annotated[int, Field(ge=1, le=128)] = 32
     """Bits of an address."""
     output_bits: Annotated[int, Field(ge=1, le=32)] = 8
     """Bits of an answer."""

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
+from hopforge.model.lookup.rules.address_words import NARROW_WIDTH, as_addresses
 from hopforge.model.lookup.rules.cube_cache import CubeCache, CubeSettings
 from hopforge.model.lookup.rules.cube_kernel import KERNEL_POLICIES, PrefixRules, run_prefixes
 from hopforge.model.lookup.rules.cube_policies import CUBE_POLICIES
@@ -64,8 +65,17 @@ class RuleCaches:
             )
         self.is_prefix = self._table().is_prefix_table
         self.policies = settings.chosen(len(self.file.rules), is_prefix=self.is_prefix)
+        self._check_width()
         self.caches = pd.DataFrame()
         self.lengths = pd.DataFrame()
+
+    def _check_width(self) -> None:
+        """Refuse whole rules of wide addresses."""
+        for name in self.policies:
+            if name not in CUBE_POLICIES and self.file.width > NARROW_WIDTH:
+                raise RuleCacheError(
+                    f"--policy {name}: takes addresses of at most {NARROW_WIDTH} bits, not {self.file.width}"
+                )
 
     def _table(self) -> RuleTable:
         return RuleTable(self.file.rules, self.file.width)
@@ -105,8 +115,7 @@ class RuleCaches:
     def _weights(self, traffic: RuleTraffic) -> Counter[int]:
         """Return the lookups that each rule of the first table answers."""
         table, weights = self._table(), Counter[int]()
-        addresses, counts = np.unique(traffic.addresses, return_counts=True)
-        for address, count in zip(addresses.tolist(), counts.tolist(), strict=True):
+        for address, count in traffic.counted():
             rule = table.match(address)
             if rule is not None:
                 weights[rule.id] += count
@@ -145,9 +154,10 @@ class RuleCaches:
         return counts
 
     def _prefixes(self) -> PrefixRules:
-        rows = [(rule.value, rule.priority, rule.out) for rule in self.file.rules]
-        values, lengths, outs = np.array(rows, np.int64).T.copy()
-        return PrefixRules(values, lengths, outs.astype(np.int32), self.file.width)
+        rules = self.file.rules
+        values = as_addresses([rule.value for rule in rules], self.file.width)
+        lengths, outs = np.array([rule.priority for rule in rules]), np.array([rule.out for rule in rules], np.int32)
+        return PrefixRules(values, lengths, outs, self.file.width)
 
     def _row(self, case: _Case, counts: dict[str, int]) -> dict[str, Any]:
         lookups, hits = counts["lookups"], counts["hits"]

@@ -50,6 +50,15 @@ def test_equals_golden_rule_cache(name: str) -> None:
     assert result.first is None, str(result.first)
 
 
+def test_addresses_of_ipv6() -> None:
+    """Two words of stimulus a port; the set is a hash of 48 bits."""
+    params = RuleCacheParams(entries=4, ways=2, rows=4, address_bits=128, output_bits=4)
+    run = rule_cache_run(params, RuleCacheTraffic(lookups=80, seed=4, updates=0.1))
+    assert run.counts["hits"] and run.counts["fills"]
+    result = replay_amaranth(RuleCache(params), run.replay)
+    assert result.first is None, str(result.first)
+
+
 def test_a_wrong_output_is_seen() -> None:
     replay = recorded("the smallest").replay.head(100)
     wrong = replay.expected.copy()
@@ -208,7 +217,7 @@ def test_every_cube_is_the_widest_of_its_kind() -> None:
         ({"ways": 2, "index_bits": 33}, "index_bits must be 1 to 32, not 33"),
         ({"ways": 2, "index_bits": 0}, "index_bits must be 1 to 32, not 0"),
         ({"rows": 1025}, "rows must be 1 to 1024, not 1025"),
-        ({"address_bits": 63}, "address_bits must be 1 to 62, not 63"),
+        ({"address_bits": 129}, "address_bits must be 1 to 128, not 129"),
         ({"tcam_cycles": 3}, "tcam_cycles must be 4 to 32, not 3"),
     ],
 )

@@ -1,8 +1,8 @@
 """Kernels of a cache of prefixes: a trie of the entries, for each set a list from the most to the least recently used.
 
 Nodes and entries come from pools. ``tree`` is int32[node, 5], ``entry`` int32[entry, 6], both with the columns below,
-``value`` int64[entry] the prefix, ``state`` int64[5]. Node 0 stands for all addresses; entry numbers are from 1. The
-list of a set begins and ends at its head: row 0 of ``entry`` for set 0, row `size` + s for set s.
+``value`` uint64[entry, 2] the prefix, left-aligned, ``state`` int64[5]. Node 0 stands for all addresses; entry numbers
+are from 1. The list of a set begins and ends at its head: row 0 of ``entry`` for set 0, row `size` + s for set s.
 """
 
 import numpy as np
@@ -18,29 +18,43 @@ ZERO, ONE, PARENT, COUNT, HELD = range(5)
 BEFORE, AFTER, NODE, LENGTH, OUT, HEAD = range(6)
 IN_SET = NODE
 """Column of a head: entries of its set."""
+_TOP, _ONE, _BYTE = np.uint64(63), np.uint64(1), np.uint64(56)
 # of the state: first free node, nodes never used, first free entry, entries never used, entries held
 FREE_NODE, NEW_NODE, FREE_ENTRY, NEW_ENTRY, ENTRIES = range(5)
 
 
 def new_entries(
     size: int, width: int, sets: int = 1
-) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int64], NDArray[np.int64]]:
+) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.uint64], NDArray[np.int64]]:
     """Return ``tree, entry, value, state`` of an empty cache."""
     state = np.zeros(5, np.int64)
     state[NEW_NODE] = state[NEW_ENTRY] = 1
     entry = np.zeros((size + sets, 6), np.int32)
     heads = np.arange(size + 1, size + sets)
     entry[heads, BEFORE] = entry[heads, AFTER] = heads
-    return np.zeros((size * width + 1, 5), np.int32), entry, np.zeros(size + 1, np.int64), state
+    return np.zeros((size * width + 1, 5), np.int32), entry, np.zeros((size + 1, 2), np.uint64), state
 
 
 @kernel
-def head_of(tables, value, index_bits, width, size):  # type: ignore[no-untyped-def]
+def _byte(high, low, first):  # type: ignore[no-untyped-def]
+    """Return eight bits of an address from bit `first` on, the highest bit being 0; what is before that is 0."""
+    if first <= 0:
+        word = high >> np.uint64(-first)
+    elif first < 64:
+        word = (high << np.uint64(first)) | (low >> np.uint64(64 - first))
+    else:
+        word = low << np.uint64(first - 64)
+    return np.int64(word >> _BYTE)
+
+
+@kernel
+def head_of(tables, high, low, index_bits, size):  # type: ignore[no-untyped-def]
     """Return the head of the set of a prefix; `tables` of `CubeSets`, empty for a single set."""
-    number, word = 0, value >> (width - index_bits)
-    for place in range(len(tables)):
-        number ^= tables[place, word & 255]
-        word >>= 8
+    number, left = 0, index_bits
+    for place in range(len(tables)):  # the lowest byte ends with bit `index_bits`
+        first = left - 8
+        number ^= tables[place, _byte(high, low, first)]
+        left = first
     return size + number if number else 0
 
 
@@ -68,15 +82,18 @@ def touch(entry, one):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def find(tree, address, width):  # type: ignore[no-untyped-def]
+def find(tree, high, low, width):  # type: ignore[no-untyped-def]
     """Return the entry of the longest prefix that holds the address; 0: none."""
-    node, best = 0, 0
+    node, best, word = 0, 0, high
     for depth in range(width + 1):
+        if depth == 64:
+            word = low
         if tree[node, HELD]:
             best = tree[node, HELD]
         if depth == width:
             break
-        node = tree[node, (address >> (width - 1 - depth)) & 1]
+        node = tree[node, np.int64(word >> _TOP)]
+        word <<= _ONE
         if node == 0:
             break
     return best
@@ -118,7 +135,7 @@ def _new_node(tree, state, parent):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def insert(tree, entry, values, state, value, length, out, width, head):  # type: ignore[no-untyped-def]
+def insert(tree, entry, values, state, high, low, length, out, head):  # type: ignore[no-untyped-def]
     """Write an entry as the most recently used of its set; there is room, and its prefix is not held."""
     one = state[FREE_ENTRY]
     if one:
@@ -126,17 +143,20 @@ def insert(tree, entry, values, state, value, length, out, width, head):  # type
     else:
         one = state[NEW_ENTRY]
         state[NEW_ENTRY] += 1
-    node = 0
+    node, word = 0, high
     tree[0, COUNT] += 1
     for depth in range(length):
-        bit = (value >> (width - 1 - depth)) & 1
+        if depth == 64:
+            word = low
+        bit = np.int64(word >> _TOP)
+        word <<= _ONE
         if tree[node, bit] == 0:
             tree[node, bit] = _new_node(tree, state, node)
         node = tree[node, bit]
         tree[node, COUNT] += 1
     tree[node, HELD] = one
     entry[one, NODE], entry[one, LENGTH], entry[one, OUT] = node, length, out
-    values[one] = value
+    values[one, 0], values[one, 1] = high, low
     entry[one, HEAD] = head
     entry[head, IN_SET] += 1
     _link_first(entry, one, head)
@@ -144,14 +164,17 @@ def insert(tree, entry, values, state, value, length, out, width, head):  # type
 
 
 @kernel
-def within(tree, value, length, width, todo, found, above):  # type: ignore[no-untyped-def]
+def within(tree, high, low, length, todo, found, above):  # type: ignore[no-untyped-def]
     """Write the entries inside a prefix into `found`; with `above` also those that hold it. Return how many."""
-    node, count = 0, 0
+    node, count, word = 0, 0, high
     for depth in range(length):
+        if depth == 64:
+            word = low
         if above and tree[node, HELD]:
             found[count] = tree[node, HELD]
             count += 1
-        node = tree[node, (value >> (width - 1 - depth)) & 1]
+        node = tree[node, np.int64(word >> _TOP)]
+        word <<= _ONE
         if node == 0:
             return count
     todo[0], open_ends = node, 1

@@ -32,7 +32,7 @@ class RuleCacheParams:
     rows : int
         Rules that the TCAM holds, 1 to 1024.
     address_bits, output_bits, id_bits : int
-        Widths of address, answer and request number: 1 to 62, 32, 16.
+        Widths of address, answer and request number: 1 to 128, 32, 16.
     tcam_cycles : int
         From a miss to its line, 4 to 32.
     invalidation : {"overlap", "flush"}

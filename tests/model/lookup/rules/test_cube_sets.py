@@ -6,6 +6,7 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
+from hopforge.model.lookup.rules.address_words import as_addresses
 from hopforge.model.lookup.rules.cube_cache import CubeCache, CubeSettings
 from hopforge.model.lookup.rules.cube_kernel import PrefixRules, run_prefixes
 from hopforge.model.lookup.rules.cube_sets import CubeSets
@@ -14,6 +15,7 @@ from hopforge.model.lookup.rules.rule_table import Rule, RuleTable, Update
 from hopforge.sim.hits.rule_traffic import RuleTraffic
 
 Prefix = tuple[int, int]
+WIDTHS = (3, 8, 12, 32, 62, 63, 64, 65, 100, 128)
 
 
 class Case(NamedTuple):
@@ -143,9 +145,9 @@ def check(case: Case, *, golden: bool) -> int:
             numbers[prefix] = number
         updates.append(Update(kind, rule(prefix, out)))
         before.append(len(lookups))
-    traffic = RuleTraffic(np.array(lookups, np.int64), np.array(before, np.int64), updates)
-    values, lengths, outs = np.array([(each.value, each.priority, each.out) for each in rules], np.int64).T.copy()
-    table = PrefixRules(values, lengths, outs.astype(np.int32), width)
+    traffic = RuleTraffic(as_addresses(lookups, width), np.array(before, np.int64), updates, width)
+    lengths, outs = np.array([each.priority for each in rules]), np.array([each.out for each in rules], np.int32)
+    table = PrefixRules(as_addresses([each.value for each in rules], width), lengths, outs, width)
     found = run_prefixes(table, traffic.prefix_events(), case.settings)._asdict()
     if golden:
         assert found == CubeCache(RuleTable(rules, width), case.settings).run(traffic.events())._asdict()
@@ -159,14 +161,14 @@ def check(case: Case, *, golden: bool) -> int:
 
 def test_kernel_and_golden_equal_the_oracle() -> None:
     rng = random.Random(3)
-    assert sum(check(drawn(rng, 250, rng.choice([3, 8, 12, 32, 62])), golden=True) for _ in range(12)) > 500
+    assert sum(check(drawn(rng, 250, rng.choice(WIDTHS)), golden=True) for _ in range(16)) > 500
 
 
 @pytest.mark.study
 def test_a_million_lookups() -> None:
     rng = random.Random(4)
     for _ in range(340):
-        check(drawn(rng, 3000, rng.choice([3, 6, 8, 12, 32, 62])), golden=False)
+        check(drawn(rng, 3000, rng.choice(WIDTHS)), golden=False)
 
 
 def test_one_set_is_the_fully_associative_cache() -> None:
@@ -182,6 +184,28 @@ def test_one_set_is_the_fully_associative_cache() -> None:
         CubeCache(RuleTable(rules, 12), CubeSettings("exact", 8, ways=ways)).run(lookups) for ways in (None, 8)
     ]  # fmt: skip
     assert runs[0] == runs[1] and runs[0].evicted
+
+
+@pytest.mark.parametrize("width", [62, 63, 64, 65, 128])
+def test_one_address_and_every_length(width: int) -> None:
+    """A rule of each length around one address; an address that first differs in bit k is answered by rule k."""
+    value = int("95a6" * 8, 16) >> (128 - width)
+    rules = [
+        Rule(length, value & prefix_mask(length, width), prefix_mask(length, width), length, length)
+        for length in range(width + 1)
+    ]  # fmt: skip
+    table = RuleTable(rules, width)
+    for bit in range(width):
+        assert table.answer(value ^ 1 << (width - 1 - bit)) == bit
+    assert table.answer(value) == width
+    lookups = [value ^ 1 << bit for bit in range(width)] * 2
+    prefixes = PrefixRules(
+        as_addresses([rule.value for rule in rules], width), np.arange(width + 1), np.arange(width + 1, dtype=np.int32),
+        width,
+    )  # fmt: skip
+    traffic = RuleTraffic(as_addresses(lookups, width), np.zeros(0, np.int64), [], width)
+    counts = run_prefixes(prefixes, traffic.prefix_events(), CubeSettings("mep", 256))
+    assert (counts.hits, counts.wrong, counts.evicted) == (width, 0, 0)
 
 
 def test_set_of_an_address() -> None:
