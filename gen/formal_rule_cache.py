@@ -20,7 +20,9 @@ from hopforge.hw.rule_cache import RuleCache
 from hopforge.model.lookup.rules.cubes import prefix_mask
 from hopforge.model.lookup.rules.rule_cache_params import RuleCacheParams
 
-__all__ = ["RULE_EVENTS", "RULE_MUTANTS", "prove_rule_cache", "reaches_rule_event", "refute_rule_cache"]
+__all__ = [
+    "RULE_EVENTS", "RULE_MUTANTS", "RuleCacheProof", "prove_rule_cache", "reaches_rule_event", "refute_rule_cache",
+]  # fmt: skip
 
 RULE_MUTANTS = {
     "an update leaves the lines": ("dut.lines.remove", "1'b0"),
@@ -35,7 +37,7 @@ RULE_EVENTS = ("hit", "hit of a wide line", "drop", "removal of a line", "refusa
 """What a run must reach, or the proof would speak of nothing."""
 
 
-class _RuleCacheProof(Proof):
+class RuleCacheProof(Proof):
     """The block, a table beside it, the claims at the port and the invariants.
 
     Parameters
@@ -51,18 +53,26 @@ class _RuleCacheProof(Proof):
     def __init__(self, params: RuleCacheParams, *, invariants: bool = True, never: str | None = None) -> None:
         super().__init__()
         self.params, self.invariants, self.never = params, invariants, never
-        self.dut: Any = RuleCache(params)
         self.address = Signal(params.address_bits)
+        self.dut: Any = self._make()
         free = (
             "req_valid", "req_id", "req_address", "update_valid", "update_flush", "update_rule", "update_row",
             "update_value", "update_length", "update_output",
         )  # fmt: skip
         self.inputs += [self.address, *(getattr(self.dut, name) for name in free)]
 
+    def _make(self) -> Any:
+        """Return the hardware."""
+        return RuleCache(self.params)
+
+    def _connect(self, m: Module) -> None:
+        """Connect what a proof has of its own."""
+
     def elaborate(self, platform: object) -> Module:
         """Build the hardware and everything that is said about it."""
         self._m = m = self.module()
         m.submodules.dut = self.dut
+        self._connect(m)
         self._same_address()
         self._table()
         self._lookups()
@@ -344,7 +354,7 @@ def prove_rule_cache(
     YosysError
         If yosys fails otherwise, or takes too long.
     """
-    proof = _RuleCacheProof(_params(policy, invalidation, tcam_cycles, wide=wide))
+    proof = RuleCacheProof(_params(policy, invalidation, tcam_cycles, wide=wide))
     fault = RULE_MUTANTS[mutant] if mutant else None
     return prove_in_parts(proof, proof.inputs, mutant=fault, timeout_s=timeout_s)
 
@@ -356,7 +366,7 @@ def refute_rule_cache(
 
     The other parameters and the errors are those of `prove_rule_cache`.
     """
-    proof = _RuleCacheProof(_params(policy), invariants=False)
+    proof = RuleCacheProof(_params(policy), invariants=False)
     return refute(
         proof, proof.inputs, steps, mutant=RULE_MUTANTS[mutant] if mutant else None, timeout_s=timeout_s
     )  # fmt: skip
@@ -364,5 +374,5 @@ def refute_rule_cache(
 
 def reaches_rule_event(event: str, policy: str = "mep", *, timeout_s: float = 300) -> bool:
     """Tell whether a run from reset reaches one of `RULE_EVENTS`."""
-    proof = _RuleCacheProof(_params(policy), never=event)
+    proof = RuleCacheProof(_params(policy), never=event)
     return refute(proof, proof.inputs, RUN_CYCLES, timeout_s=timeout_s)

@@ -39,6 +39,13 @@ from hopforge.gen.formal_rule_cache import (
     reaches_rule_event,
     refute_rule_cache,
 )
+from hopforge.gen.formal_rule_sets import (
+    SET_EVENTS,
+    SET_MUTANTS,
+    prove_rule_sets,
+    reaches_set_event,
+    refute_rule_sets,
+)
 from hopforge.gen.formal_second_level import SECOND_MUTANTS, prove_second_level
 from hopforge.gen.formal_shared_lookup import SHARING_MUTANTS, prove_sharing
 from hopforge.gen.formal_streams import STREAM_MUTANTS, prove_stream
@@ -233,6 +240,20 @@ def _rule_cache(wide: bool) -> Iterator[Task]:
     for mutant in RULE_MUTANTS:
         yield Task(subject, f"a wrong answer if {mutant}", partial(refute_rule_cache, mutant=mutant))
         yield Task(subject, f"no proof if {mutant}", partial(_fails, partial(prove_rule_cache, mutant=mutant)))
+    yield from _rule_sets(wide)
+
+
+def _rule_sets(wide: bool) -> Iterator[Task]:
+    subject, claim = "rule_cache", "sets: a hit is what the TCAM answers at that moment, policy"
+    for policy in RULE_CACHE_POLICIES:
+        yield Task(subject, f"{claim} {policy}", partial(prove_rule_sets, policy, wide=wide))
+    flush = partial(prove_rule_sets, "mep", invalidation="flush", wide=wide)
+    yield Task(subject, f"{claim} mep, all lines go", flush)
+    for event in SET_EVENTS:
+        yield Task(subject, f"sets: there is a {event}", partial(reaches_set_event, event))
+    for mutant in SET_MUTANTS:
+        yield Task(subject, f"sets: a wrong answer if {mutant}", partial(refute_rule_sets, mutant=mutant))
+        yield Task(subject, f"sets: no proof if {mutant}", partial(_fails, partial(prove_rule_sets, mutant=mutant)))
 
 
 SUBJECTS: dict[str, Callable[[bool], Iterator[Task]]] = {

@@ -7,6 +7,7 @@ from pathlib import Path
 from hopforge.gen.package import Package, package_files, write_package
 from hopforge.gen.synth_blocks import Block
 from hopforge.hw.cube_lines import CubeLines
+from hopforge.hw.cube_sets import CubeSets
 from hopforge.hw.prefix_rules import PrefixRules
 from hopforge.hw.rule_cache import RuleCache
 from hopforge.model.config import Config
@@ -80,28 +81,49 @@ def _documentation(name: str, p: RuleCacheParams) -> str:
         [
             f"# `{name}`",
             "",
-            f"Cache of {p.entries} lines, policy {p.policy}, before a TCAM of {p.rows} prefix rules. The module has no "
-            "registers of a bus; `docs/definitions/rule-caches.md` of hopforge says what its ports mean.",
+            f"Cache of {p.entries} lines{_sets(p)}, policy {p.policy}, before a TCAM of {p.rows} prefix rules. The "
+            "module has no registers of a bus; `docs/definitions/rule-caches.md` of hopforge says what its ports mean.",
             "",
             "| constant | value |",
             "|---|---|",
             f"| bits of an address, an answer, a request number | {p.address_bits}, {p.output_bits}, {p.id_bits} |",
             "| cycles from a request to the answer of a hit | 2 |",
             f"| to the answer of a miss | {2 + p.tcam_cycles} |",
+            *_walk_rows(p),
             f"| what an update removes | {'all lines' if p.invalidation == 'flush' else 'lines that overlap'} |",
             "",
         ]
     )
 
 
+def _walk_rows(p: RuleCacheParams) -> list[str]:
+    if p.ways is None:
+        return []
+    return [
+        f"| cycles of a walk through all sets, after reset, a flush, and an update of less than {p.hashed_bits} bits "
+        f"| {p.sets + 1}, with lookups at most {3 * p.sets + 3} |"
+    ]
+
+
+def _sets(p: RuleCacheParams) -> str:
+    if p.ways is None:
+        return ""
+    return f" in {p.sets} sets of {p.ways} by the highest {p.hashed_bits} bits of an address"
+
+
 def rule_cache_blocks(config: Config) -> dict[str, Block]:
     """Return the whole block, its lines and its TCAM."""
     p = RuleCacheParams.from_config(config)
     block = partial(Block, clocked=True, recipes=_RECIPES, efforts=False, clock_gates=True)
-    lines, rules = f"{p.entries} lines of {p.address_bits} bits, {p.policy}", f"{p.rows} prefix rules"
+    lines, rules = f"{p.entries} lines{_sets(p)} of {p.address_bits} bits, {p.policy}", f"{p.rows} prefix rules"
+    cache = (
+        block(name="cube_lines", what=f"its cache, {lines}", build=partial(CubeLines, p))
+        if p.ways is None
+        else block(name="cube_sets", what=f"its cache, {lines}", build=partial(CubeSets, p))
+    )
     found = [
         block(name="rule_cache", what=f"rule cache, {lines}, {rules}", build=partial(RuleCache, p)),
-        block(name="cube_lines", what=f"its cache, {lines}", build=partial(CubeLines, p)),
+        cache,
         block(name="prefix_rules", what=f"its TCAM, {rules}", build=partial(PrefixRules, p)),
     ]
     return {each.name: each for each in found}

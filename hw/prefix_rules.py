@@ -6,6 +6,7 @@ from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib.wiring import Component, In, Out
 
 from hopforge.hw.round_robin import lowest_one, select
+from hopforge.model.lookup.rules.cubes import prefix_mask
 from hopforge.model.lookup.rules.rule_cache_params import RuleCacheParams
 
 __all__ = ["PrefixRules", "down_to_first", "prefix_bits"]
@@ -50,6 +51,7 @@ class PrefixRules(Component):
     *cube* of policy ``mep``: every row adds the bits of its mask down to the highest one in which it differs from the
     address. Those of the rows that match are their masks, and the longest is among them. So the OR over all rows is the
     shortest prefix of the address that is not shorter than the answering rule and that no longer rule shares.
+    With lines in sets no cube is wider than the hashed bits.
 
     Parameters
     ----------
@@ -177,5 +179,6 @@ class PrefixRules(Component):
             m.d.comb += cube.eq(Mux(inside, Const(-1, width), self.longest))
         else:
             m.d.comb += cube.eq(Const(-1, width))
-        m.d.sync += [self.winner.eq(winner), match.eq(self.matches.any()), self.cube.eq(cube)]
+        whole: Value = cube | Const(prefix_mask(p.hashed_bits, width), width) if p.hashed_bits else cube
+        m.d.sync += [self.winner.eq(winner), match.eq(self.matches.any()), self.cube.eq(whole)]
         m.d.comb += [self.match.eq(match), self.output.eq(select(self.winner, self.outputs))]

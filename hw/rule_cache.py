@@ -1,14 +1,21 @@
 """A cache before a TCAM of prefix rules, under lookups and changes of rules."""
 
+from collections.abc import Callable
 from typing import Any
 
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value, unsigned
 from amaranth.lib.data import StructLayout, View
 from amaranth.lib.wiring import Component, In, Out
 
+from hopforge.hw.crc_hash import CrcHash
 from hopforge.hw.cube_lines import CubeLines, overlaps
+from hopforge.hw.cube_sets import CubeSets
+from hopforge.hw.cube_sweep import CubeSweep
 from hopforge.hw.prefix_rules import PrefixRules, prefix_bits
+from hopforge.hw.sram import Sram
+from hopforge.model.lookup.rules.cube_sets import SET_HASH
 from hopforge.model.lookup.rules.rule_cache_params import RuleCacheParams
+from hopforge.model.numbers.crc import crc_matrix
 
 __all__ = ["RuleCache"]
 
@@ -29,10 +36,15 @@ class RuleCache(Component):
     refused: ``refused`` is high in the second cycle after, and nothing changes. ``update_flush`` 1: a flush, it
     empties the cache, lines in flight too.
 
+    With sets, an update that is wider than the hashed bits starts a walk through all of them (`CubeSweep`), as reset
+    does. While it is on, updates wait, and lookups may take every second turn.
+
     Parameters
     ----------
     params : RuleCacheParams
         Sizes and policies.
+    memory : callable
+        Makes the memories of lines in sets.
 
     Attributes
     ----------
@@ -62,7 +74,7 @@ class RuleCache(Component):
     evicted: Signal
     dropped: Signal
 
-    def __init__(self, params: RuleCacheParams) -> None:
+    def __init__(self, params: RuleCacheParams, *, memory: Callable[..., Sram] = Sram) -> None:
         self.params = p = params
         super().__init__(
             {
@@ -89,14 +101,17 @@ class RuleCache(Component):
                 "dropped": Out(1),
             }
         )
-        self.lines = CubeLines(p)
+        self.lines: CubeLines | CubeSets = CubeLines(p) if p.ways is None else CubeSets(p, memory=memory)
+        self.sweep = None if p.ways is None else CubeSweep(p)
         self.rules = PrefixRules(p)
+        step = {} if self.sweep is None else {"step": unsigned(1)}  # a set of a walk
         layout = StructLayout(
             {
                 "lookup": unsigned(1),
                 "fill": unsigned(1),
                 "update": unsigned(1),
                 "all": unsigned(1),  # an update that removes all lines
+                **step,
                 "write": unsigned(1),  # one that writes a row
                 "rule": unsigned(1),
                 "row": unsigned(p.row_bits),
@@ -115,6 +130,8 @@ class RuleCache(Component):
         self.found: Any = View(layout, Signal(layout.size, name="found"))  # what leaves the third stage
         self.stale = Signal()  # of the FILL in C: an update behind it shares an address with its line
         self.allowed = Signal()  # the update at the port changes something
+        #: of what is in C a walk has yet to remove the lines
+        self.pending: Value = Const(0, 1) if self.sweep is None else self.sweep.pending
 
     def elaborate(self, platform: object) -> Module:
         """Connect the port, C and the stages of the TCAM."""
@@ -124,6 +141,8 @@ class RuleCache(Component):
         self._enter(m)
         self._act(m)
         self._search(m)
+        if self.sweep is not None:
+            self._walk(m, self.sweep)
         return m
 
     def _enter(self, m: Module) -> None:
@@ -131,10 +150,13 @@ class RuleCache(Component):
         entering, back = self.entering, self.stages[-1] if len(self.stages) > 3 else self.found
         fill, update, lookup = back.lookup, Signal(), Signal()
         refused = Signal()
+        update_free, lookup_free = ~fill & ~self.op.update & ~self.stages[0].update, ~fill & ~update
+        if self.sweep is not None:
+            update_free, lookup_free = update_free & ~self.sweep.busy, lookup_free & ~self.sweep.turn
         m.d.comb += [
-            self.update_ready.eq(~fill & ~self.op.update & ~self.stages[0].update),
+            self.update_ready.eq(update_free),
             update.eq(self.update_valid & self.update_ready),
-            self.req_ready.eq(~fill & ~update),
+            self.req_ready.eq(lookup_free),
             lookup.eq(self.req_valid & self.req_ready),
             entering.eq(back),
         ]
@@ -161,6 +183,33 @@ class RuleCache(Component):
             self.refused.eq(refused),
         ]
 
+    def _walk(self, m: Module, sweep: CubeSweep) -> None:
+        """Choose the set that is read, and start walks."""
+        p, op, entering, lines = self.params, self.op, self.entering, self.lines
+        assert isinstance(lines, CubeSets)
+        m.submodules.sweep = sweep
+        matrix = crc_matrix(SET_HASH, p.hashed_bits)
+        row_bits = sweep.row_bits
+        m.submodules.hash = hashed = CrcHash(
+            width_bits=p.hashed_bits, masks=matrix.masks[:row_bits], constant=matrix.constant & (p.sets - 1)
+        )
+        everything = self._removes_all(op)
+        m.d.comb += [
+            entering.step.eq(sweep.ready & ~entering.fill & ~entering.lookup),
+            hashed.data.eq(entering.value[p.address_bits - p.hashed_bits :]),
+            lines.read.eq(entering.lookup | entering.fill | entering.update | entering.step),
+            lines.read_index.eq(Mux(entering.step, sweep.next_index, hashed.hash)),
+            sweep.start.eq(op.update & (everything | ~op.mask[p.address_bits - p.hashed_bits])),
+            sweep.start_value.eq(op.value),
+            sweep.start_mask.eq(op.mask & ~everything.replicate(p.address_bits)),
+            sweep.step.eq(op.step),
+            sweep.op_value.eq(op.value),
+            sweep.op_index.eq(lines.index),
+            lines.remove.eq(op.step | (op.update & ~sweep.start)),
+        ]
+        with m.If(op.step):
+            m.d.comb += [lines.value.eq(sweep.value), lines.mask.eq(sweep.mask)]
+
     def _rule(self, m: Module) -> tuple[Value, Value]:
         """Say whether the update at the port is one, and return the prefix that changes: the row's, or the new one."""
         p, rules = self.params, self.rules
@@ -186,15 +235,15 @@ class RuleCache(Component):
                     for stage in self.stages
                 ).any()
             ),
-            lines.find.eq(op.lookup),
-            lines.fill.eq(op.fill & ~self.stale),
-            lines.remove.eq(op.update),
-            lines.all.eq(self._removes_all(op)),
+            lines.find.eq(op.lookup & ~self.pending),
+            lines.fill.eq(op.fill & ~self.stale & ~self.pending),
             lines.value.eq(op.value),
             lines.mask.eq(op.mask),
             lines.fill_match.eq(op.match),
             lines.fill_output.eq(op.output),
         ]
+        if isinstance(lines, CubeLines):
+            m.d.comb += [lines.remove.eq(op.update), lines.all.eq(self._removes_all(op))]
         m.d.sync += [
             self.resp_valid.eq(lines.hit | op.fill),
             self.resp_id.eq(op.id),
@@ -204,7 +253,7 @@ class RuleCache(Component):
             ),
             self.filled.eq(lines.writes),
             self.evicted.eq(lines.evicts),
-            self.dropped.eq(op.fill & self.stale),
+            self.dropped.eq(op.fill & (self.stale | self.pending)),
         ]
 
     def _search(self, m: Module) -> None:

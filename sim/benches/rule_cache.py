@@ -12,7 +12,7 @@ from hopforge.hw.rule_cache import RuleCache
 from hopforge.model.lookup.rules.rule_cache import Request, RowUpdate, RuleCacheOutputs
 from hopforge.model.lookup.rules.rule_cache import RuleCache as GoldenRuleCache
 from hopforge.model.lookup.rules.rule_cache_params import RuleCacheParams
-from hopforge.sim.drive.replay import Bench, Output, Replay, as_words
+from hopforge.sim.drive.replay import WORD_BITS, Bench, Output, Replay, as_words
 
 __all__ = ["RuleCacheRun", "RuleCacheTraffic", "rule_cache_bench", "rule_cache_run"]
 
@@ -106,6 +106,8 @@ class _Draws:
         self.request_rate = self.update_rate = 1.0
 
     def below(self, limit: int) -> int:
+        if limit > 1 << WORD_BITS - 2:  # a power of two
+            return int.from_bytes(self.rng.bytes(16)) & (limit - 1)
         return int(self.rng.integers(limit))
 
     def _prefixes(self, count: int) -> list[_Prefix]:
@@ -166,6 +168,18 @@ class _Draws:
         return RowUpdate(row, int(kind >= 0.7), value, length, output)
 
 
+def _words(params: RuleCacheParams, address: int) -> list[int]:
+    """Return the words of an address, the lowest first."""
+    words = -(-params.address_bits // WORD_BITS)
+    return [address >> WORD_BITS * place & (1 << WORD_BITS) - 1 for place in range(words)]
+
+
+def _inputs(params: RuleCacheParams) -> tuple[str, ...]:
+    """Return the columns of the inputs: an address of several words has as many."""
+    wide = ("req_address", "update_value")
+    return tuple(name for name in _INPUTS for _ in range(len(_words(params, 0)) if name in wide else 1))
+
+
 def rule_cache_run(params: RuleCacheParams, traffic: RuleCacheTraffic) -> RuleCacheRun:
     """Record a run of the golden rule cache, until all lookups are answered.
 
@@ -199,13 +213,14 @@ def rule_cache_run(params: RuleCacheParams, traffic: RuleCacheTraffic) -> RuleCa
         for name, event in (("hits", "resp_hit"), ("fills", "filled"), ("evictions", "evicted"), ("drops", "dropped")):
             counts[name] += getattr(out, event)
         row = update or RowUpdate()
+        number, address = request or Request(0, 0)
         driven.append([
-            int(request is not None), *(request or Request(0, 0)), int(update is not None), row.flush, row.rule,
-            row.row, row.value, row.length, row.output,
+            int(request is not None), number, *_words(params, address), int(update is not None), row.flush, row.rule,
+            row.row, *_words(params, row.value), row.length, row.output,
         ])  # fmt: skip
         expected.append(list(out))
         cycle += 1
-    replay = Replay(_INPUTS, _OUTPUTS, as_words(driven), as_words(expected))
+    replay = Replay(_inputs(params), _OUTPUTS, as_words(driven), as_words(expected))
     return RuleCacheRun(replay, counts)
 
 

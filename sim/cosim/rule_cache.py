@@ -53,10 +53,11 @@ class RuleCacheReport:
     def rows(self) -> Iterator[tuple[str, str]]:
         """Return the report as (subject, words) for a table."""
         p, counts, result = self.params, self.counts, self.result
+        sets = "" if p.ways is None else f" in {p.sets} sets of {p.ways}"
         yield "rule cache", f"{self.name} on {self.simulator}, seed {self.seed}"
         yield (
             "size",
-            f"{p.entries} lines, policy {p.policy}, invalidation {p.invalidation}; {p.rows} rules of "
+            f"{p.entries} lines{sets}, policy {p.policy}, invalidation {p.invalidation}; {p.rows} rules of "
             f"{p.address_bits} bits, {p.tcam_cycles} cycles",
         )
         yield "cycles", f"{result.cycles}, every output compared in each"

@@ -11,9 +11,11 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
+from hopforge.model.lookup.rules.address_words import NARROW_WIDTH, as_addresses
 from hopforge.model.lookup.rules.cube_cache import CubeCache, CubeSettings
 from hopforge.model.lookup.rules.cube_kernel import KERNEL_POLICIES, PrefixRules, run_prefixes
 from hopforge.model.lookup.rules.cube_policies import CUBE_POLICIES
+from hopforge.model.lookup.rules.cube_sets import default_index_bits
 from hopforge.model.lookup.rules.dependency_cache import DependencyCache, DependencySettings
 from hopforge.model.lookup.rules.rule_files import RuleFile, read_rules
 from hopforge.model.lookup.rules.rule_table import RuleTable
@@ -21,7 +23,7 @@ from hopforge.model.lookup.rules.static_choice import choose, static_hits
 from hopforge.model.output.plots import Line, draw_lines, new_figure, save_figure, style_axes
 from hopforge.model.output.results import run_metadata, staged, write_metadata, write_tables
 from hopforge.sim.hits.analytic import forwarding_rate
-from hopforge.sim.hits.rule_settings import STATIC, RuleSettings
+from hopforge.sim.hits.rule_settings import STATIC, RuleCacheError, RuleSettings
 from hopforge.sim.hits.rule_traffic import RuleTraffic, draw_traffic
 
 __all__ = ["RuleCaches"]
@@ -57,10 +59,23 @@ class RuleCaches:
         settings.check()
         self.path, self.settings = path, settings
         self.file: RuleFile = read_rules(path, hops)
+        if settings.index_bits is not None and settings.index_bits > self.file.width:
+            raise RuleCacheError(
+                f"--index-bits: must be at most the {self.file.width} bits of an address, not {settings.index_bits}"
+            )
         self.is_prefix = self._table().is_prefix_table
         self.policies = settings.chosen(len(self.file.rules), is_prefix=self.is_prefix)
+        self._check_width()
         self.caches = pd.DataFrame()
         self.lengths = pd.DataFrame()
+
+    def _check_width(self) -> None:
+        """Refuse whole rules of wide addresses."""
+        for name in self.policies:
+            if name not in CUBE_POLICIES and self.file.width > NARROW_WIDTH:
+                raise RuleCacheError(
+                    f"--policy {name}: takes addresses of at most {NARROW_WIDTH} bits, not {self.file.width}"
+                )
 
     def _table(self) -> RuleTable:
         return RuleTable(self.file.rules, self.file.width)
@@ -100,8 +115,7 @@ class RuleCaches:
     def _weights(self, traffic: RuleTraffic) -> Counter[int]:
         """Return the lookups that each rule of the first table answers."""
         table, weights = self._table(), Counter[int]()
-        addresses, counts = np.unique(traffic.addresses, return_counts=True)
-        for address, count in zip(addresses.tolist(), counts.tolist(), strict=True):
+        for address, count in traffic.counted():
             rule = table.match(address)
             if rule is not None:
                 weights[rule.id] += count
@@ -121,7 +135,7 @@ class RuleCaches:
             )
             found = DependencyCache(self._table(), kept).run(traffic.events())
             return self._right(case, found._asdict(), is_correct=True)
-        cubes = CubeSettings(case.policy, case.size, s.invalidation, s.fill, s.guard)
+        cubes = CubeSettings(case.policy, case.size, s.invalidation, s.fill, s.guard, s.ways, s.index_bits)
         if self.is_prefix and case.policy in KERNEL_POLICIES and self._are_distinct:
             counts = run_prefixes(self._prefixes(), traffic.prefix_events(), cubes)
         else:
@@ -140,9 +154,10 @@ class RuleCaches:
         return counts
 
     def _prefixes(self) -> PrefixRules:
-        rows = [(rule.value, rule.priority, rule.out) for rule in self.file.rules]
-        values, lengths, outs = np.array(rows, np.int64).T.copy()
-        return PrefixRules(values, lengths, outs.astype(np.int32), self.file.width)
+        rules = self.file.rules
+        values = as_addresses([rule.value for rule in rules], self.file.width)
+        lengths, outs = np.array([rule.priority for rule in rules]), np.array([rule.out for rule in rules], np.int32)
+        return PrefixRules(values, lengths, outs, self.file.width)
 
     def _row(self, case: _Case, counts: dict[str, int]) -> dict[str, Any]:
         lookups, hits = counts["lookups"], counts["hits"]
@@ -182,8 +197,17 @@ class RuleCaches:
         return [
             ("table", f"{len(self.file.rules):,} {kind} of {self.file.width} bits, {len(self.file.hops)} next hops"),
             ("traffic", f"{s.lookups:,} lookups of {s.flows:,} flows, {s.updates:,} updates, seed {s.seed}"),
+            *([] if s.ways is None else [("sets", f"of {s.ways} entries, {self._hashed()}")]),
             ("wrong", wrong),
         ]
+
+    def _hashed(self) -> str:
+        """Say which bits choose the set."""
+        s, width = self.settings, self.file.width
+        bits = {name: s.index_bits or default_index_bits(name, width) for name in self.policies}
+        if len(set(bits.values())) == 1:
+            return f"by a hash of the highest {next(iter(bits.values()))} bits"
+        return "by a hash of the highest bits: " + ", ".join(f"{name} {count}" for name, count in bits.items())
 
     def lines(self) -> list[list[str]]:
         """Return headings and a line for every cache."""

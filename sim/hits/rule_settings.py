@@ -8,6 +8,7 @@ from hopforge.model.errors import UserError
 from hopforge.model.lookup.rules.cube_cache import INVALIDATIONS
 from hopforge.model.lookup.rules.cube_policies import CUBE_POLICIES, PREFIX_POLICIES
 from hopforge.model.lookup.rules.dependency_cache import DEPENDENCY_INVALIDATIONS, DEPENDENCY_POLICIES
+from hopforge.model.lookup.rules.rule_table import MOST_WIDTH
 from hopforge.model.lookup.rules.static_choice import STATIC_WAYS
 
 __all__ = ["MOST_EXACT_GRAPH", "MOST_LOOKUPS", "MOST_OVERLAP_GRAPH", "RULE_POLICIES", "RuleCacheError", "RuleSettings"]
@@ -54,6 +55,8 @@ class RuleSettings:
         As `CubeSettings`.
     overlap_graph : bool
         Policy cover takes all rules above that overlap.
+    ways, index_bits
+        As `CubeSettings`: entries of a set, and the highest bits of an address that choose it.
     """
 
     policies: tuple[str, ...] = ()
@@ -67,6 +70,8 @@ class RuleSettings:
     fill: int = 1
     guard: bool = True
     overlap_graph: bool = False
+    ways: int | None = None
+    index_bits: int | None = None
 
     def check(self) -> None:
         """Refuse what is out of range.
@@ -87,6 +92,19 @@ class RuleSettings:
         _within("--updates", self.updates, 0, self.lookups)
         _within("--flows", self.flows, 1, _MOST_FLOWS)
         _within("--fill", self.fill, 1, _MOST_FILL)
+        self._check_sets()
+
+    def _check_sets(self) -> None:
+        if self.ways is None:
+            if self.index_bits is not None:
+                raise RuleCacheError("--index-bits: needs --ways; without sets nothing is hashed")
+            return
+        _within("--ways", self.ways, 1, _MOST_SIZE)
+        if self.index_bits is not None:
+            _within("--index-bits", self.index_bits, 1, MOST_WIDTH)
+        for size in self.sizes:
+            if size % self.ways or (size // self.ways).bit_count() != 1:
+                raise RuleCacheError(f"--size: must be --ways {self.ways} times a power of two, not {size}")
 
     def chosen(self, rules: int, *, is_prefix: bool) -> tuple[str, ...]:
         """Return the policies for a table.
@@ -106,6 +124,8 @@ class RuleSettings:
         return tuple(dict.fromkeys(self.policies))
 
     def _check_dependent(self, name: str, rules: int) -> None:
+        if self.ways is not None:
+            raise RuleCacheError(f"--policy {name}: is fully associative; takes no --ways")
         overlap = name == "cover" and self.overlap_graph
         most = MOST_OVERLAP_GRAPH if overlap else MOST_EXACT_GRAPH
         if rules > most:

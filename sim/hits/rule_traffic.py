@@ -4,11 +4,12 @@ Definition: docs/definitions/rule-caches.md.
 """
 
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from hopforge.model.lookup.rules.address_words import NARROW_WIDTH, as_addresses, as_numbers
 from hopforge.model.lookup.rules.cube_kernel import KINDS, PrefixEvents
 from hopforge.model.lookup.rules.cubes import prefix_mask
 from hopforge.model.lookup.rules.rule_table import Rule, RuleTable, Update
@@ -23,34 +24,44 @@ class RuleTraffic(NamedTuple):
 
     Attributes
     ----------
-    addresses : ndarray, int64[lookup]
-        In their order.
+    addresses : ndarray, int64[lookup] or uint64[lookup, 2]
+        In their order (`as_addresses`).
     before : ndarray, int64[update]
         Lookup before which an update falls, ascending; the number of lookups: after the last one.
     updates : list of Update
         In their order.
+    width : int
+        Bits of an address; of those of up to `NARROW_WIDTH` any.
     """
 
-    addresses: NDArray[np.int64]
+    addresses: NDArray[Any]
     before: NDArray[np.int64]
     updates: list[Update]
+    width: int = NARROW_WIDTH
 
     def events(self) -> Iterator[int | Update]:
         """Yield lookups and updates in their order."""
         start = 0
         for place, update in zip(self.before.tolist(), self.updates, strict=True):
-            yield from self.addresses[start:place].tolist()
+            yield from as_numbers(self.addresses[start:place], self.width)
             yield update
             start = place
-        yield from self.addresses[start:].tolist()
+        yield from as_numbers(self.addresses[start:], self.width)
 
     def prefix_events(self) -> PrefixEvents:
         """Return the same for the kernel; the rules are prefixes."""
         rules = [update.rule for update in self.updates]
         kinds = np.array([KINDS.index(update.kind) for update in self.updates], np.int64)
-        columns = np.array([(rule.value, rule.priority, rule.out) for rule in rules], np.int64).reshape(-1, 3)
-        values, lengths, outs = columns.T.copy()
-        return PrefixEvents(self.addresses, self.before, kinds, values, lengths, outs.astype(np.int32))
+        values = as_addresses([rule.value for rule in rules], self.width)
+        lengths = np.array([rule.priority for rule in rules], np.int64)
+        outs = np.array([rule.out for rule in rules], np.int32)
+        return PrefixEvents(self.addresses, self.before, kinds, values, lengths, outs)
+
+    def counted(self) -> list[tuple[int, int]]:
+        """Return each address that is looked up, and how often."""
+        axis = None if self.addresses.ndim == 1 else 0
+        addresses, counts = np.unique(self.addresses, return_counts=True, axis=axis)
+        return list(zip(as_numbers(addresses, self.width), counts.tolist(), strict=True))
 
 
 def draw_traffic(
@@ -78,15 +89,28 @@ def draw_traffic(
     rng : numpy.random.Generator
         What all is drawn from.
     """
-    values = np.array([rule.value for rule in rules], np.int64)
-    masks = np.array([rule.mask for rule in rules], np.int64)
-    which = rng.integers(0, len(rules), flows)
-    address = values[which] | rng.integers(0, 1 << width, flows) & ~masks[which]
+    address = _in_rules(rules, width, flows, rng)
     shares = np.cumsum(np.arange(1, flows + 1, dtype=float) ** -zipf)
     ranks = np.searchsorted(shares, rng.random(lookups) * shares[-1], side="right")
     before = np.sort(rng.integers(0, lookups + 1, updates))
     drawn = _Changes(rules, width, hops, rng)
-    return RuleTraffic(address[np.minimum(ranks, flows - 1)], before, [drawn.next() for _ in range(updates)])
+    return RuleTraffic(address[np.minimum(ranks, flows - 1)], before, [drawn.next() for _ in range(updates)], width)
+
+
+def _in_rules(rules: Sequence[Rule], width: int, flows: int, rng: np.random.Generator) -> NDArray[Any]:
+    """Return an address in a rule that is drawn for each flow."""
+    kind: Any = np.int64 if width <= NARROW_WIDTH else object
+    values = np.array([rule.value for rule in rules], kind)
+    masks = np.array([rule.mask for rule in rules], kind)
+    which = rng.integers(0, len(rules), flows)
+    if width <= NARROW_WIDTH:
+        return values[which] | rng.integers(0, 1 << width, flows) & ~masks[which]
+    noise = np.array([_wide(rng, width) for _ in range(flows)], object)
+    return as_addresses((values[which] | noise & ~masks[which]).tolist(), width)
+
+
+def _wide(rng: np.random.Generator, bits: int) -> int:
+    return int.from_bytes(rng.bytes(-(-bits // 8))) & ((1 << bits) - 1)
 
 
 class _Changes:
@@ -99,6 +123,8 @@ class _Changes:
         self._is_prefix = RuleTable(rules, width).is_prefix_table
 
     def _draw(self, below: int) -> int:
+        if below > 1 << NARROW_WIDTH:  # a power of two
+            return _wide(self._rng, below.bit_length() - 1)
         return int(self._rng.integers(0, below))
 
     def next(self) -> Update:

@@ -9,6 +9,13 @@ from hopforge.gen.formal_rule_cache import (
     reaches_rule_event,
     refute_rule_cache,
 )
+from hopforge.gen.formal_rule_sets import (
+    SET_EVENTS,
+    SET_MUTANTS,
+    prove_rule_sets,
+    reaches_set_event,
+    refute_rule_sets,
+)
 
 
 @pytest.mark.parametrize(
@@ -46,3 +53,31 @@ def test_what_has_a_proof_is_not_refuted() -> None:
 )
 def test_the_proof_speaks_of_something(event: str) -> None:
     assert reaches_rule_event(event)
+
+
+@pytest.mark.parametrize("policy", [pytest.param(policy, marks=pytest.mark.study) for policy in ("exact", "host")])
+def test_a_hit_in_sets_is_what_the_tcam_answers(policy: str) -> None:
+    assert prove_rule_sets(policy)
+
+
+@pytest.mark.study
+def test_of_other_sizes_of_sets() -> None:
+    assert prove_rule_sets("mep")
+    assert prove_rule_sets("mep", wide=True)
+    assert prove_rule_sets("mep", invalidation="flush")
+    assert prove_rule_sets("mep", tcam_cycles=7)
+
+
+SETS = list(SET_MUTANTS)
+
+
+@pytest.mark.parametrize("mutant", [SETS[0], *(pytest.param(name, marks=pytest.mark.study) for name in SETS[1:])])
+def test_a_mutant_of_sets_gives_a_wrong_answer(mutant: str) -> None:
+    assert refute_rule_sets(mutant=mutant)
+
+
+@pytest.mark.study
+def test_the_proof_of_sets_needs_what_the_mutants_lack() -> None:
+    assert not any(prove_rule_sets(mutant=mutant) for mutant in SETS)
+    assert all(reaches_set_event(event) for event in SET_EVENTS)
+    assert not refute_rule_sets("mep", 8)

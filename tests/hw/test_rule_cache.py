@@ -7,11 +7,14 @@ from typing import Any
 import numpy as np
 import pytest
 from amaranth.hdl import Const, Module, Signal, Value
+from amaranth.lib.memory import Memory
 from amaranth.sim import Simulator
 
 from hopforge.hw import prefix_rules, rule_cache
+from hopforge.hw.cube_sweep import CubeSweep
 from hopforge.hw.prefix_rules import PrefixRules
 from hopforge.hw.rule_cache import RuleCache
+from hopforge.hw.sram import Sram
 from hopforge.model.lookup.rules.rule_cache_params import RuleCacheParams
 from hopforge.sim.benches.rule_cache import RuleCacheRun, RuleCacheTraffic, rule_cache_run
 from hopforge.sim.drive.replay import Replay, replay_amaranth
@@ -21,6 +24,13 @@ CASES = {
     "exact, slow TCAM": RuleCacheParams(policy="exact", entries=3, rows=5, address_bits=5, tcam_cycles=7),
     "host, all lines go": RuleCacheParams(
         policy="host", entries=2, rows=4, address_bits=6, tcam_cycles=5, invalidation="flush"
+    ),
+    "mep, sets of two": RuleCacheParams(entries=8, ways=2, index_bits=3, rows=6, address_bits=7, output_bits=4),
+    "exact, sets of four, slow TCAM": RuleCacheParams(
+        policy="exact", entries=8, ways=4, rows=5, address_bits=5, tcam_cycles=7
+    ),
+    "host, sets of one, all lines go": RuleCacheParams(
+        policy="host", entries=4, ways=1, index_bits=2, rows=4, address_bits=6, tcam_cycles=5, invalidation="flush"
     ),
     "the smallest": RuleCacheParams(entries=1, rows=1, address_bits=1, output_bits=1, id_bits=1),
 }
@@ -37,6 +47,15 @@ def test_equals_golden_rule_cache(name: str) -> None:
     run = recorded(name)
     assert all(run.counts[event] for event in EVENTS), run.counts
     result = replay_amaranth(RuleCache(CASES[name]), run.replay)
+    assert result.first is None, str(result.first)
+
+
+def test_addresses_of_ipv6() -> None:
+    """Two words of stimulus a port; the set is a hash of 48 bits."""
+    params = RuleCacheParams(entries=4, ways=2, rows=4, address_bits=128, output_bits=4)
+    run = rule_cache_run(params, RuleCacheTraffic(lookups=80, seed=4, updates=0.1))
+    assert run.counts["hits"] and run.counts["fills"]
+    result = replay_amaranth(RuleCache(params), run.replay)
     assert result.first is None, str(result.first)
 
 
@@ -58,6 +77,43 @@ def _nothing_overlaps(value: Value, mask: Value, other_value: Value, other_mask:
 
 def _nothing_to_tell_apart(m: Module, word: Signal) -> Value:
     return Const(0, len(word))
+
+
+class _Garbage(Sram):
+    """A memory that wakes up with valid lines."""
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        whole = (1 << self.width_bits) - 1
+        m.submodules.array = array = Memory(
+            shape=self.width_bits, depth=self.depth, init=[whole ^ 9 * row & whole >> 1 for row in range(self.depth)]
+        )
+        write, read = array.write_port(), array.read_port()
+        m.d.comb += [
+            write.en.eq(self.w_en), write.addr.eq(self.w_addr), write.data.eq(self.w_data), read.en.eq(self.r_en),
+            read.addr.eq(self.r_addr), self.r_data.eq(read.data),
+        ]  # fmt: skip
+        return m
+
+
+def test_memories_wake_up_with_anything() -> None:
+    """The walk after reset removes all lines."""
+    case = "mep, sets of two"
+    result = replay_amaranth(RuleCache(CASES[case], memory=_Garbage), recorded(case).replay.head(500))
+    assert result.first is None, str(result.first)
+
+
+def test_a_walk_that_lets_lines_answer_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    elaborate = CubeSweep.elaborate
+
+    def without(self: CubeSweep, platform: object) -> Module:
+        m = elaborate(self, platform)
+        m.d.comb += self.pending.eq(0)
+        return m
+
+    monkeypatch.setattr(CubeSweep, "elaborate", without)
+    case = "mep, sets of two"
+    assert replay_amaranth(RuleCache(CASES[case]), recorded(case).replay.head(900)).mismatches
 
 
 @pytest.mark.parametrize(
@@ -150,9 +206,18 @@ def test_every_cube_is_the_widest_of_its_kind() -> None:
     [
         ({"policy": "megaflow"}, "policy must be one of exact, host, mep, not megaflow"),
         ({"invalidation": "none"}, "invalidation must be one of overlap, flush, not none"),
-        ({"entries": 0}, "entries must be 1 to 64, not 0"),
+        ({"entries": 0}, "entries must be 1 to 65536, not 0"),
+        ({"entries": 65}, "entries must be 1 to 64 without ways, not 65"),
+        ({"ways": 0}, "ways must be 1 to 16, not 0"),
+        ({"ways": 17}, "ways must be 1 to 16, not 17"),
+        ({"ways": 16}, r"entries must be ways=16 times a power of two from 2 on, not 16 \(for a single set .*\)"),
+        ({"entries": 24, "ways": 2}, r"entries must be ways=2 times a power of two from 2 on, not 24 .*"),
+        ({"entries": 15, "ways": 4}, r"entries must be ways=4 times a power of two from 2 on, not 15 .*"),
+        ({"index_bits": 8}, "index_bits needs ways: without sets nothing is hashed, not 8"),
+        ({"ways": 2, "index_bits": 33}, "index_bits must be 1 to 32, not 33"),
+        ({"ways": 2, "index_bits": 0}, "index_bits must be 1 to 32, not 0"),
         ({"rows": 1025}, "rows must be 1 to 1024, not 1025"),
-        ({"address_bits": 63}, "address_bits must be 1 to 62, not 63"),
+        ({"address_bits": 129}, "address_bits must be 1 to 128, not 129"),
         ({"tcam_cycles": 3}, "tcam_cycles must be 4 to 32, not 3"),
     ],
 )

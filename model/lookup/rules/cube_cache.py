@@ -1,4 +1,4 @@
-"""A cube cache: fully associative, LRU, a small TCAM before the large one; the golden model, an event at a time.
+"""A cube cache: LRU, fully associative or in sets, before a large TCAM; the golden model, an event at a time.
 
 Definition: docs/definitions/rule-caches.md. `cube_kernel` is the same machine for prefix tables, for long runs.
 """
@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from hopforge.model.lookup.rules.cube_policies import CUBE_POLICIES, PREFIX_POLICIES, WRONG_POLICIES, Cube
+from hopforge.model.lookup.rules.cube_sets import CubeSets, default_index_bits
 from hopforge.model.lookup.rules.cubes import overlap
 from hopforge.model.lookup.rules.rule_table import RuleTable, Update
 
@@ -47,6 +48,10 @@ class CubeSettings(NamedTuple):
         Lookups from a miss to the write of its entry, at least 1.
     guard : bool
         Whether an update drops the fills in flight that it would have invalidated.
+    ways : int, optional
+        Entries of a set; None: fully associative. The sets are a power of two.
+    index_bits : int, optional
+        With `ways`: highest bits of an address, of which the set is a hash (`CubeSets`); None: `default_index_bits`.
     """
 
     policy: str
@@ -54,6 +59,17 @@ class CubeSettings(NamedTuple):
     invalidation: str = "overlap"
     fill: int = 1
     guard: bool = True
+    ways: int | None = None
+    index_bits: int | None = None
+
+    def sets(self, width: int) -> CubeSets:
+        """Return the sets for addresses of `width` bits; one without `ways`."""
+        if self.ways is None:
+            return CubeSets(width, 0, 1)
+        bits = self.index_bits or default_index_bits(self.policy, width)
+        if bits > width:
+            raise ValueError(f"index_bits must be at most the width of {width} bits, not {bits}")
+        return CubeSets(width, bits, self.size // self.ways)
 
     @property
     def is_correct(self) -> bool:
@@ -77,6 +93,14 @@ class CubeSettings(NamedTuple):
         for name, value in (("size", self.size), ("fill", self.fill)):
             if value < 1:
                 raise ValueError(f"{name} must be at least 1, not {value}")
+        if self.index_bits is not None and (self.ways is None or self.index_bits < 1):
+            raise ValueError(f"index_bits must be at least 1, with ways, not {self.index_bits} with ways {self.ways}")
+        if self.ways is not None and not _are_sets(self.size, self.ways):
+            raise ValueError(f"size={self.size} must be ways={self.ways} times a power of two")
+
+
+def _are_sets(size: int, ways: int) -> bool:
+    return ways >= 1 and size % ways == 0 and (size // ways).bit_count() == 1
 
 
 @dataclass(slots=True)
@@ -116,7 +140,11 @@ class CubeCache:
             raise ValueError(f"policy {settings.policy} needs a prefix table")
         self.table, self.settings = table, settings
         self._policy = CUBE_POLICIES[settings.policy]
-        self._entries: OrderedDict[Cube, _Entry] = OrderedDict()  # least recently used first
+        self._sets = settings.sets(table.width)
+        self._entries: dict[Cube, _Entry] = {}
+        self._held: list[OrderedDict[Cube, None]] = [  # of each set, least recently used first
+            OrderedDict() for _ in range(self._sets.sets)
+        ]
         self._masks: dict[int, int] = {}  # mask -> entries that have it
         self._flight: list[_Fill] = []
         self._clock = 0
@@ -143,7 +171,7 @@ class CubeCache:
         answer = None if right is None else right.out
         cube = self._find(address)
         if cube is None:
-            wanted = self._policy(self.table, address, right)
+            wanted = self._sets.cut(self._policy(self.table, address, right), address)
             if all(fill.cube != wanted for fill in self._flight):
                 self._flight.append(_Fill(self._counts["lookups"] - 1 + self.settings.fill, wanted, answer))
             return answer
@@ -186,7 +214,9 @@ class CubeCache:
     def _touch(self, cube: Cube) -> None:
         self._clock += 1
         self._entries[cube].used = self._clock
-        self._entries.move_to_end(cube)
+        held = self._held[self._sets.number(cube[0])]
+        held[cube] = None
+        held.move_to_end(cube)
 
     def _write_due(self, lookup: int) -> None:
         while self._flight and self._flight[0].due <= lookup:
@@ -198,8 +228,9 @@ class CubeCache:
         for cube in inside:
             self._remove(cube)
         self._counts["absorbed"] += len(inside)
-        if len(self._entries) == self.settings.size:
-            self._remove(next(iter(self._entries)))
+        held = self._held[self._sets.number(value)]
+        if len(held) == self.settings.size // self._sets.sets:
+            self._remove(next(iter(held)))
             self._counts["evicted"] += 1
         self._entries[fill.cube] = _Entry(fill.out)
         self._masks[mask] = self._masks.get(mask, 0) + 1
@@ -208,7 +239,7 @@ class CubeCache:
         self._counts["peak"] = max(self._counts["peak"], len(self._entries))
 
     def _remove(self, cube: Cube) -> None:
-        del self._entries[cube]
+        del self._entries[cube], self._held[self._sets.number(cube[0])][cube]
         self._masks[cube[1]] -= 1
         if not self._masks[cube[1]]:
             del self._masks[cube[1]]

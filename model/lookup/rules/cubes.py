@@ -1,5 +1,7 @@
 """Cubes: sets of addresses that a value and a mask name, ``address & mask == value``."""
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -29,7 +31,7 @@ def overlap(value: int, mask: int, other_value: int, other_mask: int) -> bool:
     return (value ^ other_value) & mask & other_mask == 0
 
 
-def uncovered(value: int, mask: int, values: NDArray[np.int64], masks: NDArray[np.int64]) -> bool:
+def uncovered(value: int, mask: int, values: NDArray[Any], masks: NDArray[Any]) -> bool:
     """Tell whether a cube has an address that none of other cubes holds.
 
     Others that are too small together leave one; one that holds the whole cube leaves none. Where neither is seen, the
@@ -39,7 +41,7 @@ def uncovered(value: int, mask: int, values: NDArray[np.int64], masks: NDArray[n
     ----------
     value, mask : int
         Of the cube.
-    values, masks : ndarray, int64[cube]
+    values, masks : ndarray, int64[cube] or object[cube]
         Of the others.
 
     Raises
@@ -54,7 +56,7 @@ def uncovered(value: int, mask: int, values: NDArray[np.int64], masks: NDArray[n
         met = ((values ^ value) & masks & mask) == 0
         values, masks = values[met], masks[met]
         more = masks & ~mask
-        bits = np.bitwise_count(more)
+        bits = np.array([int(mask).bit_count() for mask in more]) if more.dtype == object else np.bitwise_count(more)
         if np.exp2(-bits.astype(np.float64)).sum() < 1 - _ROUNDING:
             return True
         if not bits.all():

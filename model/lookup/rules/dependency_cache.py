@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from hopforge.model.lookup.rules.address_words import NARROW_WIDTH
 from hopforge.model.lookup.rules.cubes import overlap
 from hopforge.model.lookup.rules.dependencies import Dependencies
 from hopforge.model.lookup.rules.rule_table import Rule, RuleTable, Update
@@ -107,6 +108,8 @@ class DependencyCache:
 
     def __init__(self, table: RuleTable, settings: DependencySettings) -> None:
         settings.check()
+        if table.width > NARROW_WIDTH:
+            raise ValueError(f"width must be at most {NARROW_WIDTH} bits for whole rules, not {table.width}")
         self.table, self.settings = table, settings
         self.dependencies = Dependencies(table)
         self._owners: OrderedDict[int, frozenset[int]] = OrderedDict()  # rule -> its needs; least recently used first

@@ -1,7 +1,8 @@
 """Kernels of a table of prefixes as a binary trie: longest match, updates, and whether a prefix has one answer.
 
 A node stands for a prefix; node 0 for all addresses. ``child`` is int32[node, 2] (0: none), ``out`` int32[node]
-(`NO_RULE`: no rule ends here), ``below`` int32[node]: rules that end in its subtree, its own among them.
+(`NO_RULE`: no rule ends here), ``below`` int32[node]: rules that end in its subtree, its own among them. Addresses and
+prefixes come as two left-aligned words (`address_words`).
 """
 
 import numpy as np
@@ -9,7 +10,7 @@ from numpy.typing import NDArray
 
 from hopforge.model.kernel.compile import kernel
 
-__all__ = ["DROP", "NO_RULE", "change", "has_one_answer", "longest_match", "rules_below", "trie_nodes"]
+__all__ = ["DROP", "NO_RULE", "change", "has_one_answer", "longest_match", "trie_nodes"]
 
 DROP = -1
 """Answer where no rule matches."""
@@ -17,22 +18,47 @@ DROP = -1
 NO_RULE = -2
 """In place of an answer: no rule ends at this node."""
 
+_TOP, _ONE = np.uint64(63), np.uint64(1)
 
-def trie_nodes(values: NDArray[np.int64], lengths: NDArray[np.int64], width: int) -> int:
-    """Return how many nodes a trie of these prefixes has."""
-    nodes = 1
-    for length in range(1, width + 1):
-        nodes += len(np.unique(values[lengths >= length] >> (width - length)))
-    return nodes
+
+def trie_nodes(values: NDArray[np.uint64], lengths: NDArray[np.int64]) -> int:
+    """Return how many nodes a trie of these prefixes has: of each, those that it does not share with one before.
+
+    Parameters
+    ----------
+    values : ndarray, uint64[prefix, 2]
+        Left-aligned words.
+    lengths : ndarray, int64[prefix]
+        Of the prefixes, in bits.
+    """
+    if not len(values):
+        return 1
+    order = np.lexsort((lengths, values[:, 1], values[:, 0]))
+    values, lengths = values[order], lengths[order]
+    differ = values[1:] ^ values[:-1]
+    high, low = (_leading_zeros(differ[:, word]) for word in (0, 1))
+    shared = np.where(high < 64, high, 64 + low)
+    shared = np.minimum(shared, np.minimum(lengths[1:], lengths[:-1]))
+    return 1 + int(lengths.sum() - shared.sum())
+
+
+def _leading_zeros(words: NDArray[np.uint64]) -> NDArray[np.int64]:
+    found = words.copy()
+    for step in (1, 2, 4, 8, 16, 32):
+        found |= found >> np.uint64(step)
+    return 64 - np.bitwise_count(found).astype(np.int64)
 
 
 @kernel
-def change(child, out, below, used, value, length, answer, step, width):  # type: ignore[no-untyped-def]
+def change(child, out, below, used, high, low, length, answer, step):  # type: ignore[no-untyped-def]
     """Write `answer` at a prefix; `step` is added to the counts on the way. Return the nodes now used."""
-    node = 0
+    node, word = 0, high
     below[0] += step
     for depth in range(length):
-        bit = (value >> (width - 1 - depth)) & 1
+        if depth == 64:
+            word = low
+        bit = np.int64(word >> _TOP)
+        word <<= _ONE
         if child[node, bit] == 0:
             child[node, bit] = used
             used += 1
@@ -43,29 +69,21 @@ def change(child, out, below, used, value, length, answer, step, width):  # type
 
 
 @kernel
-def longest_match(child, out, address, width):  # type: ignore[no-untyped-def]
+def longest_match(child, out, high, low, width):  # type: ignore[no-untyped-def]
     """Return answer and length of the longest prefix that matches; without one `DROP` and -1."""
-    node, answer, length = 0, DROP, -1
+    node, answer, length, word = 0, DROP, -1, high
     for depth in range(width + 1):
+        if depth == 64:
+            word = low
         if out[node] != NO_RULE:
             answer, length = out[node], depth
         if depth == width:
             break
-        node = child[node, (address >> (width - 1 - depth)) & 1]
+        node = child[node, np.int64(word >> _TOP)]
+        word <<= _ONE
         if node == 0:
             break
     return answer, length
-
-
-@kernel
-def rules_below(child, below, value, length, width):  # type: ignore[no-untyped-def]
-    """Return how many rules end at or below a prefix."""
-    node = 0
-    for depth in range(length):
-        node = child[node, (value >> (width - 1 - depth)) & 1]
-        if node == 0:
-            return 0
-    return below[node]
 
 
 @kernel
@@ -95,13 +113,16 @@ def _subtree_has(child, out, below, root, inherited, wanted, todo, kept):  # typ
 
 
 @kernel
-def has_one_answer(child, out, below, value, length, wanted, width, todo, kept):  # type: ignore[no-untyped-def]
+def has_one_answer(child, out, below, high, low, length, wanted, todo, kept):  # type: ignore[no-untyped-def]
     """Tell whether every address of a prefix is answered by `wanted`."""
-    node, answer = 0, DROP
+    node, answer, word = 0, DROP, high
     for depth in range(length):
+        if depth == 64:
+            word = low
         if out[node] != NO_RULE:
             answer = out[node]
-        node = child[node, (value >> (width - 1 - depth)) & 1]
+        node = child[node, np.int64(word >> _TOP)]
+        word <<= _ONE
         if node == 0:
             return answer == wanted
     return _subtree_has(child, out, below, node, answer, wanted, todo, kept)

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from hopforge.model.lookup.rules.cube_policies import CUBE_POLICIES, Cube
+from hopforge.model.lookup.rules.cube_sets import CubeSets
 from hopforge.model.lookup.rules.cubes import overlap, prefix_mask
 from hopforge.model.lookup.rules.rule_cache_params import RuleCacheParams
 from hopforge.model.lookup.rules.rule_table import Rule, RuleTable, Update
@@ -69,6 +70,18 @@ class _Miss:
     stale: bool = False
 
 
+@dataclass(slots=True)
+class _Sweep:
+    """A walk through the sets: lines that overlap the cube leave one set after the other; `place` is the next one."""
+
+    cube: Cube
+    place: int = 0
+
+
+class _SweepStep:
+    """A set of a walk, in C."""
+
+
 class RuleCache:
     """A cache before a table of prefix rules; rule i is that of row i.
 
@@ -81,12 +94,21 @@ class RuleCache:
     def __init__(self, params: RuleCacheParams) -> None:
         self.params = params
         self.table = RuleTable([], params.address_bits)
-        self.lines: OrderedDict[Cube, int | None] = OrderedDict()  # least recently used first
+        self.sets = CubeSets(params.address_bits, params.hashed_bits, params.sets)
+        self._lines: list[OrderedDict[Cube, int | None]] = [  # of each set, least recently used first
+            OrderedDict() for _ in range(params.sets)
+        ]
         self.now = 0
-        self._operation: Request | RowUpdate | None = None  # in C, unless a FILL is
+        self._sweep = _Sweep((0, 0)) if params.sets > 1 else None  # memories wake up with anything
+        self._operation: Request | RowUpdate | _SweepStep | None = None  # in C, unless a FILL is
         self._misses: list[_Miss] = []
         self._updated = -2  # cycle in which the last update that changed something was in C
         self._outputs: dict[str, int] = {}
+
+    @property
+    def lines(self) -> dict[Cube, int | None]:
+        """All lines, with their answers; those that a walk has yet to remove among them."""
+        return {cube: out for held in self._lines for cube, out in held.items()}
 
     def step(self, request: Request | None, update: RowUpdate | None) -> RuleCacheOutputs:
         """Return the outputs of this cycle, and go on to the next one.
@@ -96,14 +118,20 @@ class RuleCache:
         request, update : Request, RowUpdate or None
             What is offered at the ports.
         """
-        shown = self._outputs
+        shown, sweeping, in_c = self._outputs, self._sweep is not None, self._operation
         self._outputs = self._act()
-        fill_next = any(miss.due == self.now + 1 for miss in self._misses)
-        update_ready = not fill_next and self.now - self._updated > 1
-        request_ready = not fill_next and not (update_ready and update is not None)
+        fill_next = self._is_fill(self.now + 1)
+        turn = sweeping and not fill_next and not isinstance(in_c, _SweepStep)
+        update_ready = not fill_next and not sweeping and self.now - self._updated > 1
+        request_ready = not fill_next and not turn and not (update_ready and update is not None)
         self._operation = update if update_ready and update is not None else request if request_ready else None
+        if sweeping and self._sweep is not None and not fill_next and self._operation is None:
+            self._operation = _SweepStep()
         self.now += 1
         return RuleCacheOutputs(int(request_ready), int(update_ready), **shown)
+
+    def _is_fill(self, cycle: int) -> bool:
+        return any(miss.due == cycle for miss in self._misses)
 
     def _act(self) -> dict[str, int]:
         """Do what is in C, and return the outputs of the next cycle."""
@@ -113,7 +141,28 @@ class RuleCache:
             return self._look_up(self._operation)
         if isinstance(self._operation, RowUpdate):
             return self._update(self._operation)
+        if isinstance(self._operation, _SweepStep):
+            self._step_sweep()
         return {}
+
+    def _is_pending(self, address: int) -> bool:
+        """Tell whether a walk has yet to remove what is cached of an address."""
+        sweep = self._sweep
+        if sweep is None or not overlap(address, self.table.full_mask, *sweep.cube):
+            return False
+        return self.sets.number(address) >= sweep.place
+
+    def _step_sweep(self) -> None:
+        assert self._sweep is not None
+        self._remove(self._lines[self._sweep.place], self._sweep.cube)
+        self._sweep.place += 1
+        if self._sweep.place == self.params.sets:
+            self._sweep = None
+
+    @staticmethod
+    def _remove(held: OrderedDict[Cube, int | None], changed: Cube) -> None:
+        for line in [line for line in held if overlap(*changed, *line)]:
+            del held[line]
 
     def _answer(self, number: int, out: int | None, hit: bool) -> dict[str, int]:
         return {
@@ -122,30 +171,32 @@ class RuleCache:
         }  # fmt: skip
 
     def _look_up(self, request: Request) -> dict[str, int]:
-        found = [cube for cube in self.lines if request.address & cube[1] == cube[0]]
+        held = self._lines[self.sets.number(request.address)]
+        found = [cube for cube in held if request.address & cube[1] == cube[0]]
         assert len(found) <= 1, "two lines hold an address"
-        if found:
-            self.lines.move_to_end(found[0])
-            return self._answer(request.id, self.lines[found[0]], hit=True)
+        if found and not self._is_pending(request.address):
+            held.move_to_end(found[0])
+            return self._answer(request.id, held[found[0]], hit=True)
         rule = self.table.match(request.address)
         cube = CUBE_POLICIES[self.params.policy](self.table, request.address, rule)
+        cube = self.sets.cut(cube, request.address)
         out = None if rule is None else rule.out
         self._misses.append(_Miss(self.now + self.params.tcam_cycles, request.id, out, cube))
         return {}
 
     def _fill(self, miss: _Miss) -> dict[str, int]:
         answer = self._answer(miss.id, miss.out, hit=False)
-        if miss.stale:
-            return {**answer, "dropped": 1}
         value, mask = miss.cube
-        if any(overlap(value, mask, *line) and line[1] & ~mask == 0 for line in self.lines):
+        if miss.stale or self._is_pending(value):
+            return {**answer, "dropped": 1}
+        held = self._lines[self.sets.number(value)]
+        if any(overlap(value, mask, *line) and line[1] & ~mask == 0 for line in held):
             return answer  # a line holds the whole cube
-        for line in [line for line in self.lines if overlap(value, mask, *line)]:
-            del self.lines[line]
-        full = len(self.lines) == self.params.entries
+        self._remove(held, miss.cube)
+        full = len(held) == self.params.entries // self.params.sets
         if full:
-            self.lines.popitem(last=False)
-        self.lines[miss.cube] = miss.out
+            held.popitem(last=False)
+        held[miss.cube] = miss.out
         return {**answer, "filled": 1, "evicted": int(full)}
 
     def _update(self, update: RowUpdate) -> dict[str, int]:
@@ -158,8 +209,10 @@ class RuleCache:
                 changed = (0, 0)
         assert changed is not None
         self._updated = self.now
-        for line in [line for line in self.lines if overlap(*changed, *line)]:
-            del self.lines[line]
+        if self.params.sets > 1 and self.sets.floor & ~changed[1]:
+            self._sweep = _Sweep(changed)
+        else:
+            self._remove(self._lines[self.sets.number(changed[0])], changed)
         for miss in self._misses:
             miss.stale |= overlap(*changed, *miss.cube)
         return {}

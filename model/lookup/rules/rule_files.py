@@ -4,6 +4,7 @@ Format: docs/definitions/rule-caches.md. Every error is one line with file, line
 """
 
 import csv
+import ipaddress
 import re
 from pathlib import Path
 from typing import NamedTuple
@@ -24,6 +25,7 @@ _SETTING = re.compile(r"(width|hops)\s*:\s*(.*)")
 _YAML_KEY = re.compile(r"[A-Za-z_][\w-]*:")
 _TABLE_WANTED = "a table is wanted: a line has a prefix and a next hop (10.0.0.0/8 west); or rules as .csv"
 _DOTTED = re.compile(r"(\d{1,3})\.(\d{1,3})\.(\d{1,3})\.(\d{1,3})")
+_IPV6_WIDTH = 128
 _FIELD = re.compile(r"([A-Za-z_][A-Za-z0-9_.]*):([0-9]+)")
 
 
@@ -61,7 +63,7 @@ class _Line(NamedTuple):
     def number(self, field: str, word: str, low: int, high: int) -> int:
         """Read a decimal or hexadecimal whole number."""
         sign, digits = (-1, word[1:]) if word.startswith("-") else (1, word)
-        if not re.fullmatch(r"0[xX][0-9a-fA-F]{1,16}|[0-9]{1,19}", digits):
+        if not re.fullmatch(r"0[xX][0-9a-fA-F]{1,32}|[0-9]{1,39}", digits):
             raise self.error(field, f"must be a whole number, not {word!r}")
         value = sign * int(digits, 16 if digits[:2].lower() == "0x" else 10)
         if not low <= value <= high:
@@ -69,7 +71,9 @@ class _Line(NamedTuple):
         return value
 
     def address(self, field: str, word: str, width: int) -> int:
-        """Read a number of `width` bits, or with 32 bits four numbers with dots between."""
+        """Read a number of `width` bits, with 32 bits four numbers with dots between, with 128 bits one of IPv6."""
+        if ":" in word:
+            return self._ipv6(field, word, width)
         dotted = _DOTTED.fullmatch(word)
         if dotted is None:
             return self.number(field, word, 0, (1 << width) - 1)
@@ -80,13 +84,24 @@ class _Line(NamedTuple):
             raise self.error(field, f"{word} has a part above 255")
         return int.from_bytes(bytes(parts), "big")
 
+    def _ipv6(self, field: str, word: str, width: int) -> int:
+        try:
+            found = ipaddress.IPv6Address(word)
+        except ValueError:
+            raise self.error(field, f"{word!r} is no address of IPv6") from None
+        if found.scope_id is not None:
+            raise self.error(field, f"{word} has a zone; an address alone is wanted")
+        if width != _IPV6_WIDTH:
+            raise self.error(field, f"{word} has {_IPV6_WIDTH} bits, not {width}")
+        return int(found)
+
     def cube(self, field: str, word: str, width: int) -> tuple[int, int]:
-        """Read ``VALUE``, ``VALUE/LENGTH``, ``VALUE/MASK`` (0x… or dotted), or ``*``; no bit outside the mask."""
+        """Read ``VALUE``, ``VALUE/LENGTH``, ``VALUE/MASK`` (0x… or an address), or ``*``; no bit outside the mask."""
         if word in ("", "*"):
             return 0, 0
         head, slash, tail = word.partition("/")
         value, mask = self.address(field, head, width), (1 << width) - 1
-        if slash and (tail[:2].lower() == "0x" or "." in tail):
+        if slash and (tail[:2].lower() == "0x" or "." in tail or ":" in tail):
             mask = self.address(field, tail, width)
         elif slash:
             mask = prefix_mask(self.number(f"length of {field}", tail, 0, width), width)
@@ -158,7 +173,9 @@ def _next_hop(line: _Line, field: str, word: str, hops: NextHops) -> int:
 
 
 def _routes(lines: list[_Line], width: int | None, hops: NextHops) -> _Rules:
-    width = 32 if width is None else width
+    if width is None:
+        first = lines[0].text.split("/")[0] if lines else ""
+        width = _IPV6_WIDTH if ":" in first and "/" in lines[0].text else 32
     seen: dict[tuple[int, int], str] = {}
     rules: list[Rule] = []
     for line in lines:

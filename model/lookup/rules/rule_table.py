@@ -5,17 +5,18 @@ Definition: docs/definitions/rule-caches.md. A prefix table has prefix masks, an
 
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from hopforge.model.lookup.rules.address_words import NARROW_WIDTH
 from hopforge.model.lookup.rules.cubes import prefix_mask, uncovered
 
 __all__ = ["MOST_WIDTH", "Rule", "RuleTable", "Update"]
 
-MOST_WIDTH = 62
-"""Bits of an address: values stand in int64."""
+MOST_WIDTH = 128
+"""Bits of an address."""
 
 _FIRST_BLOCK = 256
 
@@ -89,7 +90,7 @@ class RuleTable:
             self._check(rule)
         if len(self._by_id) < len(self.rules):
             raise ValueError("two rules have the same id")
-        self._columns: NDArray[np.int64] | None = None
+        self._columns: NDArray[Any] | None = None
 
     def _check(self, rule: Rule) -> None:
         top = 1 << self.width
@@ -126,11 +127,11 @@ class RuleTable:
         )
 
     @property
-    def columns(self) -> NDArray[np.int64]:
-        """Values and masks in the order of `rules`, int64[2, rule]."""
+    def columns(self) -> NDArray[Any]:
+        """Values and masks in the order of `rules`, int64[2, rule]; of more than `NARROW_WIDTH` bits as objects."""
         if self._columns is None:
             pairs = [(rule.value, rule.mask) for rule in self.rules]
-            self._columns = np.array(pairs, np.int64).reshape(-1, 2).T.copy()
+            self._columns = np.array(pairs, np.int64 if self.width <= NARROW_WIDTH else object).reshape(-1, 2).T.copy()
         return self._columns
 
     def place(self, rule: Rule) -> int:
@@ -219,7 +220,8 @@ class RuleTable:
         self._orders.insert(place, rule.order)
         self._by_id[rule.id] = rule
         if self._columns is not None:
-            self._columns = np.insert(self._columns, place, (rule.value, rule.mask), axis=1)
+            column = np.array([[rule.value], [rule.mask]], self._columns.dtype)
+            self._columns = np.hstack([self._columns[:, :place], column, self._columns[:, place:]])
 
     def _remove(self, rule: Rule) -> None:
         place = self.place(rule)

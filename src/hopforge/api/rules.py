@@ -16,7 +16,8 @@ def rules(
     table: str | os.PathLike[str], *, policies: Sequence[str] = (), sizes: Sequence[int] = (64, 256, 1024),
     zipfs: Sequence[float] = (1.0,), lookups: int = 100_000, updates: int = 1000, flows: int = 65_536,
     invalidation: str = "overlap", fill: int = 1, guard: bool = True, overlap_graph: bool = False,
-    hops: int | None = None, seed: int = 1, progress: Progress = True,
+    ways: int | None = None, index_bits: int | None = None, hops: int | None = None, seed: int = 1,
+    progress: Progress = True,
 ) -> Result:
     """Measure caches before a table of rules, under lookups and updates, as ``hopforge rules``.
 
@@ -40,6 +41,10 @@ def rules(
         Fills in flight are dropped by an update that makes them wrong.
     overlap_graph : bool
         Policy cover keeps all rules above that overlap.
+    ways : int, optional
+        Entries of a set; by default the cache is fully associative.
+    index_bits : int, optional
+        With `ways`: highest bits of an address that choose the set.
     hops : int, optional
         Next hops are 0 to hops - 1.
     seed : int
@@ -60,6 +65,7 @@ def rules(
     settings = RuleSettings(
         policies=tuple(policies), sizes=tuple(sizes), zipfs=tuple(zipfs), lookups=lookups, updates=updates,
         flows=flows, seed=seed, invalidation=invalidation, fill=fill, guard=guard, overlap_graph=overlap_graph,
+        ways=ways, index_bits=index_bits,
     )  # fmt: skip
     normal = RuleSettings()
     options = {key: value for key, value in vars(settings).items() if value != getattr(normal, key)}

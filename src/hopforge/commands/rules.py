@@ -39,6 +39,12 @@ def rules(
     overlap_graph: Annotated[
         bool, typer.Option("--overlap-graph", help="Policy cover keeps all rules above that overlap.")
     ] = False,
+    ways: Annotated[
+        int | None, typer.Option(metavar="N", help="Entries of a set (default: fully associative).")
+    ] = None,
+    index_bits: Annotated[
+        int | None, typer.Option(metavar="N", help="With --ways: highest bits of an address that choose the set.")
+    ] = None,
     hops: Annotated[int | None, typer.Option(metavar="N", min=1, max=1 << 20, help="Next hops are 0 to N-1.")] = None,
     seed: Annotated[int, typer.Option(min=0, max=MOST_SEED, help="Of lookups and updates.")] = 1,
 ) -> None:
@@ -60,7 +66,7 @@ def rules(
     settings = RuleSettings(
         policies=tuple(policy or ()), sizes=tuple(size or defaults.sizes), zipfs=tuple(zipf or defaults.zipfs),
         lookups=lookups, updates=updates, flows=flows, seed=seed, invalidation=invalidation, fill=fill,
-        guard=not no_guard, overlap_graph=overlap_graph,
+        guard=not no_guard, overlap_graph=overlap_graph, ways=ways, index_bits=index_bits,
     )  # fmt: skip
     target = output_folder(output, "rules", table)
     found = RuleCaches(table, settings, hops)

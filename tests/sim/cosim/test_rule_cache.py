@@ -35,6 +35,18 @@ def test_cosimulation_on_icarus(file: Path) -> None:
     assert report["mismatches"] == 0 and report["lookups"].startswith("150, ")
 
 
+@pytest.mark.skipif(shutil.which("iverilog") is None, reason="needs Icarus")
+def test_cosimulation_of_sets_on_icarus(file: Path) -> None:
+    """The memories are in modules of their own; their Verilog is played as well."""
+    file.write_text(FILE.replace("entries: 2,", "entries: 8, ways: 2, index_bits: 3,"))
+    folder = file.parent / "out"
+    given = ["--part", "rule_cache", "--lookups", "150", "--simulator", "icarus", "-o", str(folder)]
+    result = CliRunner().invoke(app, ["cosim", str(file), *given])
+    assert result.exit_code == 0, result.output
+    report = json.loads((folder / "cosim.json").read_text())
+    assert report["mismatches"] == 0 and "8 lines in 4 sets of 2" in report["size"]
+
+
 def test_an_option_of_another_part(file: Path) -> None:
     result = CliRunner().invoke(app, ["cosim", str(file), "--part", "rule_cache", "--cycles", "5"])
     assert result.exit_code != 0
@@ -63,7 +75,11 @@ def test_a_section_that_is_missing_is_told(file: Path, capsys: pytest.CaptureFix
     ("keys", "message"),
     [
         ("policy: uniform", "rule_cache.policy"),
-        ("entries: 65", "rule_cache.entries"),
+        ("entries: 65", "rule_cache.entries: must be 1 to 64 without ways, not 65"),
+        ("entries: 24, ways: 2", "rule_cache.entries: must be ways=2 times a power of two"),
+        ("ways: 17", "rule_cache.ways"),
+        ("index_bits: 8", "rule_cache.index_bits: needs ways"),
+        ("ways: 4, index_bits: 33", "rule_cache.index_bits: must be at most address_bits=32, not 33"),
         ("tcam_cycles: 3", "rule_cache.tcam_cycles"),
         ("lines: 3", "rule_cache.lines"),
     ],

@@ -199,7 +199,7 @@ def test_bad_settings(settings, text):
 @pytest.mark.parametrize(
     ("rules", "width", "text"),
     [
-        ([], 0, "width must be 1 to 62 bits, not 0"),
+        ([], 0, "width must be 1 to 128 bits, not 0"),
         ([(0, 8, 8, 0, 1)], 3, r"rule 0: value and mask must be below 2\^3"),
         ([(0, 3, 1, 0, 1)], 3, "rule 0: value 0x3 has bits outside mask 0x1"),
         ([(0, 1, 1, 0, 1)] * 2, 3, "two rules have the same id"),

@@ -9,6 +9,7 @@ from hopforge.model.lookup.rules.cubes import prefix_mask
 from hopforge.model.lookup.rules.rule_cache import Request, RowUpdate, RuleCache, RuleCacheOutputs
 from hopforge.model.lookup.rules.rule_cache_params import RuleCacheParams
 from hopforge.model.lookup.rules.rule_table import Rule, RuleTable, Update
+from hopforge.model.numbers.crc import crc_address
 
 WEST, EAST = 3, 5
 
@@ -85,13 +86,75 @@ def test_a_flush_forgets_what_is_in_flight() -> None:
     assert list(cache.lines) == [(2, 15)]
 
 
+def _in_sets() -> RuleCache:
+    """Two sets of one line; the highest bit of four chooses: the CRC of 0 and of 1 ends with different bits."""
+    cache = RuleCache(RuleCacheParams(entries=2, ways=1, index_bits=1, rows=2, address_bits=4))
+    assert [crc_address("CRC-32C", word, 1) & 1 for word in (0, 1)] == [1, 0]
+    return cache
+
+
+def test_reset_walks_through_the_sets() -> None:
+    """Two steps, in C in cycles 1 and 2; no update until then, lookups in every second turn."""
+    found = play(_in_sets(), {}, 6)
+    assert [cycle for cycle, out in found.items() if not out.update_ready] == [0, 1, 2]
+    assert [cycle for cycle, out in found.items() if not out.req_ready] == [0]
+
+
+def test_a_wide_update_walks_and_its_lines_do_not_answer() -> None:
+    """0*** is in set 1, 1*** in set 0: the walk comes to 0*** last."""
+    cache = _in_sets()
+    found = play(cache, {
+        4: RowUpdate(row=0, rule=1, value=0, length=0, output=WEST),  # walk in C in 6 and 7
+        10: Request(1, 0b0011),  # miss: FILL in C in 15
+        17: Request(2, 0b0011),  # hit
+        18: RowUpdate(row=0, rule=1, value=0, length=0, output=EAST),  # steps in C in 20 and 21
+        19: Request(3, 0b0011),  # in C in 20: the line is there and must not answer; FILL in C in 24
+        30: Request(4, 0b0100),  # hit: no line is wider than one bit
+        31: Request(5, 0b1100),  # another set
+    }, 40)  # fmt: skip
+    assert answers(found) == {
+        16: (1, 0, WEST), 19: (2, 1, WEST), 25: (3, 0, EAST), 32: (4, 1, EAST), 37: (5, 0, EAST)
+    }  # fmt: skip
+    assert cache.lines == {(0b0000, 0b1000): EAST, (0b1000, 0b1000): EAST}
+
+
+def test_a_narrow_update_needs_no_walk() -> None:
+    cache = _in_sets()
+    found = play(cache, {
+        4: RowUpdate(row=1, rule=1, value=0b0110, length=3, output=WEST),
+        8: Request(1, 0b0110), 9: Request(2, 0b1111),
+        20: RowUpdate(row=1, rule=1, value=0b0110, length=3, output=EAST),
+        23: Request(3, 0b1111), 24: Request(4, 0b0110),
+    }, 34)  # fmt: skip
+    assert [cycle for cycle, out in found.items() if cycle > 18 and not out.update_ready] == [21, 22, 28]
+    assert answers(found) == {14: (1, 0, WEST), 15: (2, 0, None), 25: (3, 1, None), 30: (4, 0, EAST)}
+
+
+def test_a_walk_ends_under_full_load() -> None:
+    """Before each of 16 steps goes at most a lookup, and each lookup comes back once."""
+    params = RuleCacheParams(policy="exact", entries=16, ways=1, rows=1, address_bits=16, tcam_cycles=9)
+    cache = RuleCache(params)
+    ready = 0
+    for cycle in range(200):
+        out = cache.step(Request(cycle % 64, 7 * cycle), None)
+        if out.update_ready:
+            break
+        ready += out.req_ready
+    assert cycle <= 3 * 16 + 9 + 2 and ready
+
+
 @pytest.mark.parametrize("invalidation", ["overlap", "flush"])
 @pytest.mark.parametrize("policy", ["exact", "host", "mep"])
-def test_counts_of_the_cube_cache(policy: str, invalidation: str) -> None:
+@pytest.mark.parametrize("ways", [None, 1])
+def test_counts_of_the_cube_cache(policy: str, invalidation: str, ways: int | None) -> None:
     """Where every operation waits for the one before, the hardware is the cube cache that fills at once."""
-    draw, width, size = random.Random(5), 6, 3
-    params = RuleCacheParams(policy=policy, entries=size, rows=5, address_bits=width, invalidation=invalidation)
-    hardware, cache = RuleCache(params), CubeCache(RuleTable([], width), CubeSettings(policy, size, invalidation))
+    draw, width, size, bits = random.Random(5), 6, 3 if ways is None else 4, None if ways is None else 3
+    params = RuleCacheParams(
+        policy=policy, entries=size, rows=5, address_bits=width, invalidation=invalidation, ways=ways, index_bits=bits
+    )
+    settings = CubeSettings(policy, size, invalidation, ways=ways, index_bits=bits)
+    hardware, cache = RuleCache(params), CubeCache(RuleTable([], width), settings)
+    play(hardware, {}, 16)
     counted = {"hits": 0, "fills": 0, "evicted": 0}
     rules: dict[int, Rule] = {}
     for number in range(600):
@@ -108,7 +171,7 @@ def test_counts_of_the_cube_cache(policy: str, invalidation: str) -> None:
                 rules[row] = rules[row]._replace(out=out)
                 event = Update("mod", rules[row])
                 offered = RowUpdate(row, 1, rules[row].value, rules[row].priority, out)
-            told = play(hardware, {0: offered}, 8)
+            told = play(hardware, {0: offered}, 16)
             cache.update(event)
             assert not any(output.refused for output in told.values())
             continue

@@ -27,6 +27,20 @@ def test_another_width(tmp_path):
     assert (found.width, found.hops) == (12, ("0", "1", "2", "3"))
 
 
+def test_a_routing_table_of_ipv6(tmp_path):
+    """The first prefix says that addresses have 128 bits."""
+    path = tmp_path / "t.txt"
+    path.write_text("::/0 a\n2001:db8::/32 b\n::ffff:10.0.0.0/104 a\n2001:db8::1/128, a\n")
+    found = read_rules(path)
+    assert found.width == 128
+    assert [(rule.value, rule.mask, rule.priority) for rule in found.rules] == [
+        (0, 0, 0),
+        (0x20010DB8 << 96, 0xFFFFFFFF << 96, 32),
+        (0xFFFF0A000000, ((1 << 104) - 1) << 24, 104),
+        ((0x20010DB8 << 96) + 1, (1 << 128) - 1, 128),
+    ]
+
+
 def test_csv_of_values_and_masks(tmp_path):
     found = read(tmp_path, "t.csv", "width: 8\nid,priority,value,mask,out\n7,-3,0x10,0x30,up\n2,5,0,0,down\n")
     assert found.rules == [Rule(7, 0x10, 0x30, -3, 0), Rule(2, 0, 0, 5, 1)]
@@ -55,7 +69,12 @@ BAD = [
     ("t.txt", "hops: 2\n0.0.0.0/0 2\n", "2: next hop: '2' does not exist; known: 0, 1"),
     ("t.txt", "hops: a b\n0.0.0.0/0 c\n", "2: next hop: 'c' does not exist; known: a, b"),
     ("t.txt", "hops:\n0.0.0.0/0 c\n", "1: hops: names no next hop"),
-    ("t.txt", "width: 63\n", "1: width: must be 1 to 62, not 63"),
+    ("t.txt", "2001:db8::1/32 a\n", "1: prefix: 2001:db8::1/32 has host bits set: 0x1 lies outside the mask"),
+    ("t.txt", "::/0 a\n2001:zz::/32 a\n", "2: prefix: '2001:zz::' is no address of IPv6"),
+    ("t.txt", "::/0 a\n10.0.0.0/8 a\n", "2: prefix: 10.0.0.0 has 32 bits, not 128"),
+    ("t.txt", "10.0.0.0/8 a\n::/0 a\n", "2: prefix: :: has 128 bits, not 32"),
+    ("t.txt", "2001:db8::/129 a\n", "1: length of prefix: must be 0 to 128, not 129"),
+    ("t.txt", "width: 129\n", "1: width: must be 1 to 128, not 129"),
     ("t.txt", "width: 8\n10.0.0.0/8 a\n", "2: prefix: 10.0.0.0 has 32 bits, not 8"),
     ("t.txt", "width: 8\n256/8 a\n", "2: prefix: must be 0 to 255, not 256"),
     ("t.txt", "word/8 a\n", "1: prefix: must be a whole number, not 'word'"),
@@ -65,7 +84,7 @@ BAD = [
     ("t.csv", "priority,out\n0,0\n", "1: header: lacks what is matched"),
     ("t.csv", "priority,out,ip\n0,0,0\n", "1: header: column 'ip' is not id, priority, out"),
     ("t.csv", "priority,out,out\n0,0,0\n", "1: header: names a column twice"),
-    ("t.csv", "priority,a:40,b:40,out\n", "1: header: the fields have 80 bits together, must be 1 to 62"),
+    ("t.csv", "priority,a:90,b:40,out\n", "1: header: the fields have 130 bits together, must be 1 to 128"),
     ("t.csv", "width: 8\npriority,a:4,out\n", "2: header: the fields have 4 bits together, not width 8"),
     ("t.csv", "priority,a:4,out\n1,16,x\n", "2: a:4: must be 0 to 15, not 16"),
     ("t.csv", "priority,a:4,out\n1,3/0x2,x\n", "2: a:4: 3/0x2 has host bits set: 0x1"),
