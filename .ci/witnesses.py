@@ -146,7 +146,7 @@ STUDIES: dict[str, Study] = {
     "apps.fig5.27": _study(program="dt"),
     "apps.fig5.28": _study(program="dt"),
     "apps.engines": _study(program="all-to-all", changes={"simgrid": False}),
-    "training.llama7b": _study(network="torus", engine="packet", changes={"microbatches": 1, "shrink": 1 << 14}),
+    "training.llama7b": _study(network="HyperX", engine="packet", changes={"microbatches": 1}),
     "collectives.cycles": _study(network="4x4 mesh"),
     "rules.zipf": _study(zipf=1.4),
     "jobs.fig2.13": _study("kind"),
