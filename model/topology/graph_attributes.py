@@ -93,7 +93,12 @@ def _refuse_others(name: str, links: Sequence[_Link], of_hosts: Sequence[_Link])
             if key in keys:
                 raise TopologyError(name, f"link {a} {b}: {key}={keys[key]!r} is not used; {_INSTEAD}")
     for key in _WEIGHTS:
-        given = [keys.get(key) for _, _, keys in links]
+        given = [_value(keys.get(key)) for _, _, keys in links]
         other = next((value for value in given if value != given[0]), given[0] if given else None)
         if given and other != given[0]:
             raise TopologyError(name, f"links differ in {key} ({given[0]}, {other}), which is not used; {_INSTEAD}")
+
+
+def _value(value: Any) -> str:
+    """Text of a value, the same for equal numbers; an attribute may be anything, an array too."""
+    return repr(float(value)) if isinstance(value, int | float | np.number) else repr(value)
