@@ -32,12 +32,31 @@ def write_csv(columns: Columns, path: Path) -> None:
     with path.open("w", encoding="utf-8", newline="") as file:
         rows = csv.writer(file, lineterminator="\n")
         rows.writerow(columns)
-        rows.writerows(zip(*(_texts(np.asarray(values)) for values in columns.values()), strict=True))
+        texts = (_texts(np.asarray(values), name) for name, values in columns.items())
+        rows.writerows(zip(*texts, strict=True))
 
 
-def _texts(values: NDArray[Any]) -> list[str]:
-    texts = values.astype(str).astype(object)
-    texts[_missing(values)] = ""
+def holds_whole_numbers(name: str, values: NDArray[Any]) -> bool:
+    """Whether a column of floats holds whole numbers and gaps: the largest of latencies, where some have none.
+
+    It is written as whole numbers, as the same column without a gap is.
+
+    Examples
+    --------
+    >>> holds_whole_numbers("latency_max", np.array([7.0, np.nan]))
+    True
+    """
+    if not name.endswith("latency_max") or values.dtype.kind != "f":
+        return False
+    there = values[~np.isnan(values)]
+    return bool((there == np.floor(there)).all())
+
+
+def _texts(values: NDArray[Any], name: str) -> list[str]:
+    missing = _missing(values)
+    whole = holds_whole_numbers(name, values)
+    texts = (np.where(missing, 0, values).astype(np.int64) if whole else values).astype(str).astype(object)
+    texts[missing] = ""
     found: list[str] = texts.tolist()
     return found
 
@@ -58,7 +77,7 @@ def write_parquet(columns: Columns, path: Path, notes: Mapping[str, ColumnNote])
     from pyarrow import parquet  # noqa: PLC0415
 
     arrays = {name: np.asarray(values) for name, values in columns.items()}
-    stored = {name: _stored(values) for name, values in arrays.items()}
+    stored = {name: _stored(values, name) for name, values in arrays.items()}
     schema = pa.schema([pa.field(name, array.type) for name, array in stored.items()], {"pandas": _for_pandas(arrays)})
     parquet.write_table(_noted(pa.Table.from_arrays(list(stored.values()), schema=schema), notes), path)
 
@@ -96,12 +115,14 @@ def notes_of_file(path: Path) -> dict[str, ColumnNote]:
     return {name: ColumnNote(unit, meanings[name]) for name, unit in units.items()}
 
 
-def _stored(values: NDArray[Any]) -> "pa.Array":
+def _stored(values: NDArray[Any], name: str) -> "pa.Array":
     """Return an Arrow array; ``pyarrow.array`` would import pandas."""
     import pyarrow as pa  # noqa: PLC0415 - as above
 
     count, missing = len(values), _missing(values)
     valid = pa.py_buffer(np.packbits(~missing, bitorder="little")) if missing.any() else None
+    if holds_whole_numbers(name, values):
+        values = np.where(missing, 0, values).astype(np.int64)
     if values.dtype.kind == "U":
         texts = [text.encode() for text in values.tolist()]
         ends = np.cumsum([0, *map(len, texts)], dtype=np.int64)
@@ -124,6 +145,7 @@ def _for_pandas(arrays: Mapping[str, NDArray[Any]]) -> str:
     def notes() -> Iterator[dict[str, Any]]:
         for name, values in arrays.items():
             kinds = ("object", "str") if values.dtype.kind == "U" else (values.dtype.name, values.dtype.name)
+            kinds = ("int64", "Int64") if holds_whole_numbers(name, values) else kinds
             yield dict(zip(
                 ("name", "field_name", "pandas_type", "numpy_type", "metadata"), (name, name, *kinds, None), strict=True
             ))  # fmt: skip

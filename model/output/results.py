@@ -15,7 +15,14 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 import hopforge
 from hopforge.model.output.column_notes import column_notes
-from hopforge.model.output.columns import Columns, notes_of_file, write_csv, write_frame, write_parquet
+from hopforge.model.output.columns import (
+    Columns,
+    holds_whole_numbers,
+    notes_of_file,
+    write_csv,
+    write_frame,
+    write_parquet,
+)
 from hopforge.model.output.destination import ResultError, check_destination, kind_at, made, one_file, put
 from hopforge.model.output.program_digest import program_digest
 from hopforge.model.output.run_files import json_text, list_files, printable, remove_files, stale_files
@@ -225,8 +232,15 @@ def write_tables(folder: Path, tables: Mapping[str, Table], units: Mapping[str, 
             write_csv(table, folder / f"{name}.csv")
             write_parquet(table, folder / f"{name}.parquet", notes)
             continue
-        table.to_csv(folder / f"{name}.csv", index=False, lineterminator="\n")
-        write_frame(table, folder / f"{name}.parquet", notes)
+        frame = _with_whole_numbers(table)
+        frame.to_csv(folder / f"{name}.csv", index=False, lineterminator="\n")
+        write_frame(frame, folder / f"{name}.parquet", notes)
+
+
+def _with_whole_numbers(table: "pd.DataFrame") -> "pd.DataFrame":
+    """Give columns of whole numbers with gaps the type of whole numbers."""
+    whole = [name for name in table if holds_whole_numbers(str(name), table[name].to_numpy())]
+    return table.astype(dict.fromkeys(whole, "Int64")) if whole else table
 
 
 def _times_apart(tables: Mapping[str, Table]) -> dict[str, Table]:

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from hopforge.model.input_file import read_input_text
 from hopforge.model.topology.base import MAX_ROUTERS, TopologyError
 from hopforge.model.topology.graph import Numbers
+from hopforge.model.topology.graph_attributes import floor_plan, link_latencies
 
 #: largest coordinate of a floor plan
 MAX_PLACE = 65535
@@ -268,7 +269,8 @@ def from_networkx(graph: Any, name: str) -> GraphData:
     """Take a graph of networkx: nodes with the attribute ``kind`` = ``host`` are hosts, all others routers.
 
     Routers (and hosts) are numbered in the order of the numbers at the end of their names if all have one, else in the
-    order of the graph. Attributes ``x`` and ``y`` of all routers are the floor plan. Parallel edges are parallel links.
+    order of the graph. Attributes ``x`` and ``y`` of all routers are the floor plan, ``latency_cycles`` of links their
+    latency. Parallel edges are parallel links.
 
     Parameters
     ----------
@@ -280,8 +282,8 @@ def from_networkx(graph: Any, name: str) -> GraphData:
     Raises
     ------
     TopologyError
-        Directed, without links, a link of a router to itself, a host with more or less than one link, or a kind that
-        is almost ``host``.
+        Directed, without links, a link of a router to itself, a host with more or less than one link, a kind that is
+        almost ``host``, or attributes that would not be used (`graph_attributes`).
     """
     if graph.is_directed():
         raise TopologyError(name, "the graph is directed; links work in both directions")
@@ -308,20 +310,12 @@ def from_networkx(graph: Any, name: str) -> GraphData:
         raise TopologyError(name, f"host {lost[0]} must have one link, to a router")
     if not edges:
         raise TopologyError(name, "holds no link between routers")
-    position = None
-    if all({"x", "y"} <= graph.nodes[node].keys() for node in routers):
-        try:
-            position = np.array([[float(graph.nodes[node][axis]) for axis in "xy"] for node in routers])
-        except (TypeError, ValueError) as error:
-            raise TopologyError(name, "x and y of the routers must be numbers") from error
-        if not np.isfinite(position).all():
-            raise TopologyError(name, "x and y of the routers must be finite numbers")
-        position = position[np.argsort(list(routers.values()))]
     return GraphData(
         np.array(edges, dtype=np.int64),
         len(routers),
         np.array([home[k] for k in range(len(hosts))], dtype=np.int64) if hosts else None,
-        position,
+        floor_plan(graph, routers, name),
+        link_latencies(graph, routers, name),
     )
 
 

@@ -175,9 +175,10 @@ def _figure(rows: pd.DataFrame, name: str, interval: str) -> _Figure:
     """Return mean, standard error (NaN: not known) and its degrees of freedom."""
     values = rows[name].to_numpy(float)
     mean = float(values.mean())
-    if len(values) > 1:
+    # equal values do not say how far they spread, but each run has an interval of its own
+    if len(values) > 1 and not (interval in rows and len(np.unique(values)) == 1):
         return _Figure(mean, float(values.std(ddof=1) / np.sqrt(len(values))), len(values) - 1)
-    half = float(rows[interval].iloc[0]) if interval in rows else np.nan
+    half = float(rows[interval].mean()) if interval in rows else np.nan
     return _Figure(mean, half / float(stdtrit(_BATCHES - 1, _LEVEL)), _BATCHES - 1)
 
 

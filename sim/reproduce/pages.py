@@ -24,6 +24,7 @@ import yaml
 
 from hopforge.model.errors import UserError
 from hopforge.model.output.results import write_text
+from hopforge.sim.reproduce.origins import ORIGINS_PAGE, origins_rows, read_origins, small_line
 from hopforge.sim.reproduce.registry import Comparison
 
 #: most characters of a line of prose and of a cell of a table
@@ -262,12 +263,13 @@ def page_text(page: Page, folder: Path) -> str:
     notes: dict[str, list[str]] = {}
     for prefix in dict.fromkeys(name.split("-")[0] for name in chosen):
         notes |= read_notes(folder, prefix)
-    sections = []
+    sections, origins = [], read_origins(folder)
     for name in chosen:
         if (folder / f"{name}.json").exists():
-            sections.append(figure_section(folder / f"{name}.json", folder / f"{name}.csv"))
+            section = figure_section(folder / f"{name}.json", folder / f"{name}.csv")
         else:
-            sections.append(_table_section(folder, name, page.headings.get(name, ""), notes.pop(name, [])))
+            section = _table_section(folder, name, page.headings.get(name, ""), notes.pop(name, []))
+        sections.append(section + small_line(origins.get(name)))
     sections += [f"## {page.headings.get(about, about)}\n\n{bullets(texts)}" for about, texts in notes.items()]
     head = [_PAGE_HEAD.format(title=page.title)]
     if any((folder / f"{name}.json").exists() for name in chosen):
@@ -292,6 +294,8 @@ def results_pages(folder: Path) -> dict[str, str]:
         if len(shown) != 1:
             raise UserError(f"{data / name}: shown by {' and '.join(shown) or 'no page'}; one page must show it")
     texts = {f"{page.name}.md": page_text(page, data) for page in pages}
+    if origins := read_origins(data):
+        texts["origins.md"] = ORIGINS_PAGE + "\n" + table(*origins_rows(origins))
     return {name: text for name, text in texts.items() if text}
 
 

@@ -33,6 +33,8 @@ class Built:
         Width of the bins of the latency histogram.
     cycle_ns : float
         Length of a cycle, 0 if it is not known.
+    marks_detours : bool
+        Routing marks packets on a way that is not minimal (``packet.user1``), and the routers count them.
     """
 
     state: NetState
@@ -40,10 +42,13 @@ class Built:
     flit_cycles: int = 1
     bin_cycles: int = 1
     cycle_ns: float = 0.0
+    marks_detours: bool = False
 
     def derouted(self) -> float:
         """Packets that arrived on a way that was not minimal, since the last `reset` (nan: not counted)."""
-        return float(self.state.queue_record["derouted"][0]) if isinstance(self.state, QueuedState) else math.nan
+        if not self.marks_detours or not isinstance(self.state, QueuedState):
+            return math.nan
+        return float(self.state.queue_record["derouted"][0])
 
     def reset(self) -> None:
         """Begin to count anew."""
@@ -121,7 +126,8 @@ def _input_output_queued(config: Config, topology: Topology, plans: Plans) -> Bu
     def run(route: Any, pattern: Any, cycles: int) -> int:
         return int(run_cycles(route, pattern, state.record[0], state.queue_record[0], cycles))
 
-    return Built(state, run, per_flit, int(state.queue_record["bin_cycles"][0]), times.cycle_ns)
+    bins, ours = int(state.queue_record["bin_cycles"][0]), config.routing.file is None
+    return Built(state, run, per_flit, bins, times.cycle_ns, marks_detours=ours)
 
 
 

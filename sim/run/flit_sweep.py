@@ -122,9 +122,12 @@ def _class_words(row: Any, name: str) -> tuple[str, str, str]:
 
 
 def _interval(of_load: pd.DataFrame) -> float:
-    """Half width of the 95 % interval of the mean latency over the seeds with packets."""
+    """Half width of the 95 % interval of the mean latency over the seeds with packets.
+
+    Seeds with the same mean do not say how far means spread: then it is the interval that runs have, as of one run.
+    """
     means = of_load["latency"].dropna().to_numpy(float)
-    if len(means) > 1:
+    if len(np.unique(means)) > 1:
         return float(stdtrit(len(means) - 1, 0.975) * means.std(ddof=1) / np.sqrt(len(means)))
     return float(of_load["latency_interval"].mean())
 

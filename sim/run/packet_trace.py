@@ -47,6 +47,7 @@ def list_packets(
     cycles: int,
     progress: Callable[[int, int], None] | None = None,
     script: Script | None = None,
+    keys: Iterable[PacketKey] = (),
 ) -> pd.DataFrame:
     """Run the network from its start and list the packets that were sent.
 
@@ -58,6 +59,13 @@ def list_packets(
         How long.
     progress : callable, optional
         Called with (cycles done, in all).
+    keys : iterable of PacketKey
+        Packets that will be followed.
+
+    Raises
+    ------
+    TraceError
+        The network has no such host.
 
     Returns
     -------
@@ -66,6 +74,10 @@ def list_packets(
         (−1), in the order of `sent`.
     """
     stepper = _Stepper(config, load, seed, script, check=True)
+    hosts = stepper.run.topology.hosts
+    for key in keys:
+        if key.host >= hosts:
+            raise TraceError(f"--packet {key}: the host must be 0 to {hosts - 1}, not {key.host}")
     rows: list[dict[str, int]] = []
     place: dict[int, int] = {}
     for done in range(cycles):
@@ -131,15 +143,11 @@ def follow(
     Raises
     ------
     TraceError
-        A packet that was not sent, or of a host that is not there.
+        A packet that was not sent.
     """
     keys = list(dict.fromkeys(keys))
-    stepper = _Stepper(config, load, seed, script, check=False)
-    hosts = stepper.run.topology.hosts
-    for key in keys:
-        if key.host >= hosts:
-            raise TraceError(f"--packet {key}: no host {key.host}; the network has {counted(hosts, 'host')}, from 0 on")
     by_code = {key.code: _life(packets, key, cycles) for key in keys}
+    stepper = _Stepper(config, load, seed, script, check=False)
     followed = _Followed(by_code, queued=isinstance(stepper.run.state, QueuedState))
     for _ in range(cycles):
         log = stepper.step()

@@ -170,6 +170,7 @@ OWN_FILES = {
     "sim/pages/find.py": "results, checked there: what cannot be read is named on the page",
     "sim/pages/report.py": "templates that come with hopforge",
     "sim/reproduce/pages.py": "results of ours in docs/results/data",
+    "sim/reproduce/origins.py": "results of ours in docs/results/data",
     "sim/reproduce/booksim.py": "configurations of a study, read by load_config before",
     "sim/reproduce/booksim_reference.py": "a table of runs, checked by open_input",
     "sim/run/kept_results.py": "kept results of ours",

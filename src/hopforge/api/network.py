@@ -10,6 +10,7 @@ from hopforge.api.configuration import Configuration, made_here
 from hopforge.api.kept_graphs import keep_graph
 from hopforge.model.topology.base import TopologyError
 from hopforge.model.topology.graph import check_connected
+from hopforge.model.topology.graph_attributes import LATENCY
 from hopforge.model.topology.graph_file import GraphData, from_networkx
 
 __all__ = ["network"]
@@ -29,8 +30,8 @@ def network(
     graph : networkx.Graph, networkx.MultiGraph or array of int
         A graph: nodes whose attribute ``kind`` is ``"host"`` are hosts with one link, all others routers, numbered by
         the number at the end of their names or else in their order; parallel edges are parallel links; attributes
-        ``x`` and ``y`` of all routers are the floor plan. Or a symmetric matrix [router, router] that holds the number
-        of links between two routers.
+        ``x`` and ``y`` of all routers are the floor plan, ``latency_cycles`` of links their latency. Or a symmetric
+        matrix [router, router] that holds the number of links between two routers.
     name : str
         Key `name`: small letters, digits and underscores.
     hosts_per_router : int, optional
@@ -109,7 +110,12 @@ def _node_link(data: GraphData) -> str:
     if data.position is not None:
         for node, (x, y) in zip(nodes, data.position.tolist(), strict=True):
             node |= {"x": x, "y": y}
-    edges = [{"source": f"r{a}", "target": f"r{b}", "key": key} for key, (a, b) in enumerate(data.edges.tolist())]
+    edges: list[dict[str, Any]] = [
+        {"source": f"r{a}", "target": f"r{b}", "key": key} for key, (a, b) in enumerate(data.edges.tolist())
+    ]
+    if data.edge_cycles is not None:  # the same both ways in a graph of networkx
+        for edge, (cycles, _) in zip(edges, data.edge_cycles.tolist(), strict=True):
+            edge.update({LATENCY: cycles} if cycles else {})
     homes = [] if data.host_router is None else data.host_router.tolist()
     for host, router in enumerate(homes):
         nodes.append({"id": f"h{host}", "kind": "host"})

@@ -258,7 +258,7 @@ def trace(
     offered = checked.simulation.load if load is None else load
     chosen_seed = checked.seed if seed is None else seed
     with progress_bar("cycles") as advance:
-        packets = list_packets(checked, offered, chosen_seed, cycles, advance)
+        packets = list_packets(checked, offered, chosen_seed, cycles, advance, keys=keys)
     if slowest is not None or not keys:
         keys += slowest_packets(packets, slowest or 3, after)
     run, lives = follow(checked, offered, chosen_seed, cycles, packets, keys)

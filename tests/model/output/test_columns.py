@@ -63,3 +63,18 @@ def test_a_row_of_plain_values() -> None:
 def test_columns_that_are_not_contiguous() -> None:
     table = np.arange(12, dtype=np.int32).reshape(6, 2)
     assert_same_files({"even": table[:, 0], "odd": table[::-1, 1]})
+
+
+def test_largest_latencies_are_whole_numbers_with_and_without_gaps(tmp_path: Path) -> None:
+    """One type in every file; before, a run in which nothing arrived made the whole column floats."""
+    for k, values in enumerate(([7, 9], [7.0, np.nan], [np.nan, np.nan])):
+        columns = {"latency_max": np.array(values), "urgent_latency_max": np.array(values), "mean": np.array(values)}
+        assert_same_files(columns)
+        write_tables(tmp_path, {f"t{k}": columns})
+        schema = parquet.read_schema(tmp_path / f"t{k}.parquet")
+        assert [str(schema.field(name).type) for name in ("latency_max", "urgent_latency_max")] == ["int64"] * 2
+    assert (tmp_path / "t0.csv").read_text().splitlines()[1:] == ["7,7,7", "9,9,9"]
+    assert (tmp_path / "t1.csv").read_text().splitlines()[1:] == ["7,7,7.0", ",,"]
+    read = pd.read_parquet(tmp_path / "t1.parquet")["latency_max"]
+    assert read[0] == 7 and read.isna().tolist() == [False, True]
+    assert_same_files({"x_latency_max": np.array([1.5, np.nan])})  # no whole number: left alone

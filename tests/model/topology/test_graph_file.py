@@ -151,3 +151,50 @@ def test_bad_files_are_one_clear_line(tmp_path: Path, name: str, text: str, mess
     with pytest.raises(TopologyError, match=message) as caught:
         read(tmp_path / name)
     assert "\n" not in str(caught.value)
+
+
+def test_latencies_of_a_graph_are_those_of_its_links(tmp_path: Path) -> None:
+    graph = nx.path_graph(3)
+    graph.edges[0, 1]["latency_cycles"] = 9
+    nx.write_graphml(graph, tmp_path / "net.graphml")
+    topology = read(tmp_path / "net.graphml")
+    assert topology.link_cycles is not None
+    found = {(int(a), int(b)): int(topology.link_cycles[a, topology.peer_router[a].tolist().index(b)])
+             for a, b in ((0, 1), (1, 0), (1, 2), (2, 1))}  # fmt: skip
+    assert found == {(0, 1): 9, (1, 0): 9, (1, 2): 0, (2, 1): 0}  # 0: router.link_latency_cycles
+
+
+@pytest.mark.parametrize(
+    ("edges", "nodes", "message"),
+    [
+        ({(0, 1): {"weight": 2.0}, (1, 2): {"weight": 1.0}}, {}, r"links differ in weight \(2.0, 1.0\), which is not"),
+        ({(1, 2): {"length": 1.0}}, {}, r"links differ in length \(None, 1.0\), which is not used; .*latency_cycles"),
+        ({(1, 2): {"latency": 5}}, {}, r"link 1 2: latency=5 is not used; of links hopforge knows the latency_cycles"),
+        ({(1, 2): {"latency_cycles": 1.5}}, {}, r"link 1 2: latency_cycles must be a whole number, 1 to 65535, not 1"),
+        ({(1, 2): {"latency_cycles": 0}}, {}, r"link 1 2: latency_cycles must be a whole number, 1 to 65535, not 0"),
+        ({(1, 2): {"latency_cycles": "9"}}, {}, r"link 1 2: latency_cycles must be a whole number, .* not '9'"),
+        ({(2, "h0"): {"latency_cycles": 9}}, {}, r"link 2 h0: the latency of links to hosts is router.host_latency"),
+        ({}, {1: {"x": 1.0, "y": 1.0}}, r"router 0 has no x and y; give all routers x and y, or none"),
+        ({}, {0: {"x": 1.0, "y": 1.0}, 1: {"x": 2.0, "y": 0.0}, 2: {"x": 0.0}}, r"router 2 has no y; give all routers"),
+        ({(0, 1): {"weight": 1}, (1, 2): {"weight": 1.0}}, {}, None),  # the same everywhere: asks for nothing
+    ],
+)
+def test_what_a_graph_asks_for_is_used_or_refused(
+    tmp_path: Path, edges: dict[tuple[object, object], dict[str, object]], nodes: dict[int, dict[str, float]],
+    message: str | None,
+) -> None:  # fmt: skip
+    graph = nx.path_graph(3)
+    if any("h0" in edge for edge in edges):
+        graph.add_node("h0", kind="host")
+        graph.add_edge(2, "h0")
+    for edge, keys in edges.items():
+        graph.edges[edge].update(keys)
+    for node, keys in nodes.items():
+        graph.nodes[node].update(keys)
+    path = tmp_path / "net.json"
+    path.write_text(json.dumps(nx.node_link_data(graph, edges="edges")))
+    if message is None:
+        assert read(path).link_cycles is None
+        return
+    with pytest.raises(TopologyError, match=rf"net.json: {message}"):
+        read(path)

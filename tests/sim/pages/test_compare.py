@@ -132,3 +132,12 @@ def test_one_load_has_no_curve() -> None:
     assert found.changed == {}
     with pytest.raises(UserError, match="this result has no picture"):
         found.plot()
+
+
+def test_equal_means_of_several_seeds_are_not_taken_for_exact() -> None:
+    """Two seeds that agree by chance: each result has the interval of its runs, as a single run has."""
+    found = compare_results(subject("a", runs([20.0, 20.0])), subject("b", runs([20.5, 20.5])))
+    single = compare_results(subject("a", runs([20.0])), subject("b", runs([20.5])))
+    assert row(found)["interval"] == pytest.approx(row(single)["interval"])
+    assert row(found)["interval"] > 0.5
+    assert row(found)["verdict"] == "not told apart"

@@ -291,3 +291,15 @@ def test_net_prints_and_writes(tmp_path: Path) -> None:
     assert "offered load" in run.stdout
     table = pd.read_csv(tmp_path / "out" / "measurement.csv")
     assert (table["load"][0], table["seed"][0]) == (0.2, 7)
+
+
+def test_seeds_with_the_same_mean_do_not_claim_to_know_it_exactly(tmp_path: Path) -> None:
+    """Two seeds that agree by chance say nothing of the spread: the interval is that of the runs."""
+    runs = FLIT_SWEEP.run(small(), tmp_path, silent, workers=1)
+    runs.loc[runs["load"] == 0.1, "latency"] = 20.0
+    runs.loc[runs["load"] == 0.1, "latency_interval"] = [0.5, 0.7]
+    curve = summarise(runs)
+    assert curve["latency_interval"][0] == pytest.approx(0.6)
+    assert FLIT_SWEEP.table(small(), runs)[1][1] == "20.00 ± 0.60"
+    runs.loc[runs["load"] == 0.1, "latency_interval"] = 0.0  # traffic that draws nothing: the mean is exact
+    assert FLIT_SWEEP.table(small(), runs)[1][1] == "20.00 ± 0.00"
