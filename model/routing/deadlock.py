@@ -30,8 +30,8 @@ from hopforge.model.routing.reachable_kernel import (
     MANY_STATES,
     MAX_DRAWS,
     MAX_EVALUATIONS,
-    MAX_WORK,
     NO_OUTPUT,
+    PROOF_SECONDS,
 )
 from hopforge.model.topology import Topology
 
@@ -49,6 +49,7 @@ def check_routing(
     *,
     lengths: NDArray[np.int64] | None = None,
     resends: bool = False,
+    seconds: float = PROOF_SECONDS,
 ) -> int:
     """Prove that the routing cannot deadlock on this network; the state of the simulation is not touched.
 
@@ -69,6 +70,8 @@ def check_routing(
         Lengths of packets; by default those that the sources in `state` create.
     resends : bool
         Whether a host on the way may send a packet again (failures during the run).
+    seconds : float
+        Most work, in about seconds of processor time (`routing.proof_seconds`).
 
     Returns
     -------
@@ -78,7 +81,7 @@ def check_routing(
     Raises
     ------
     DeadlockError
-        A cycle (printed), a state without an output, or too many states to be explored.
+        A cycle (printed), a state without an output, or more states or work than may be.
     """
     relation = relation_to_prove(plan)
     if relation is None:
@@ -96,7 +99,7 @@ def check_routing(
     packets = _destinations(topology, plan, hosts), packet_lengths(state) if lengths is None else lengths
     try:
         exploration, stop = _explore(
-            plan, relation, state, reads, packets, resends=resends, keep=escapes and not committed
+            plan, relation, state, reads, packets, resends=resends, seconds=seconds, keep=escapes and not committed
         )
     except NotCoveredError as problem:
         raise DeadlockError(
@@ -104,14 +107,14 @@ def check_routing(
             f"answers can be found: {problem}; set routing.check: false to run it without a proof"
         ) from problem
     if stop is not None:
-        raise DeadlockError(_stop_text(topology, plan, name, reads, stop))
+        raise DeadlockError(_stop_text(topology, plan, name, reads, stop, seconds))
     source, target = np.hstack([exploration.edges(), acknowledge_edges(state)])
     cycle = find_cycle(source, target, exploration.channels)
     if cycle and not committed:
         try:
             cycle = _closed_cycle(exploration, source, target, wormhole=wormhole)
         except StoppedError as stopped:
-            raise DeadlockError(_stop_text(topology, plan, name, reads, stopped.stop)) from stopped
+            raise DeadlockError(_stop_text(topology, plan, name, reads, stopped.stop, seconds)) from stopped
     if cycle:
         vcs = int(state.record[0]["vcs"])
         raise DeadlockError(_cycle_text(topology, vcs, name, cycle, escape_held=escapes and committed))
@@ -147,16 +150,18 @@ def _explore(
     packets: tuple[list[int], NDArray[np.int64]],
     *,
     resends: bool,
+    seconds: float,
     keep: bool,
 ) -> tuple[Exploration, Stop | None]:
     """Walk through all that packets (their destinations, their lengths) can come upon."""
     user = plan.unguarded is not None
-    exploration = Exploration(plan, plan.route if user else relation, state, reads, *packets, resends=resends)
+    limits: Any = {"resends": resends, "seconds": seconds}
+    exploration = Exploration(plan, plan.route if user else relation, state, reads, *packets, **limits)
     if reads.changing:
         if user:
             exploration.walk()  # its guard tells mistakes, as far as an empty network shows them
         written = plan.unguarded or plan
-        exploration = InterpretedExploration(written, relation, state, reads, *packets, resends=resends)
+        exploration = InterpretedExploration(written, relation, state, reads, *packets, **limits)
     return exploration, exploration.walk(keep=keep)
 
 
@@ -195,23 +200,26 @@ def _ours(relation: Any) -> bool:
     return all(_ours(one) for one in inner if hasattr(one, "py_func"))
 
 
-def _stop_text(topology: Topology, plan: RoutingPlan, name: str, reads: FieldsRead, stop: Stop) -> str:
+def _stop_text(topology: Topology, plan: RoutingPlan, name: str, reads: FieldsRead, stop: Stop, seconds: float) -> str:
     """Tell people what an exploration came upon."""
     told = "".join(
         f" {word} {value}" for word, value in (("from host", stop.src), ("of length", stop.length)) if value >= 0
     )
     place = f"router {stop.router}, input port {stop.port}, VC {stop.vc}"
+    evaluations = int(MAX_EVALUATIONS * max(1.0, seconds / PROOF_SECONDS))
+    needed = f", of about {stop.value:,} s" if stop.value > seconds else ""
     limits = {
         MANY_DRAWS: f"more than {MAX_DRAWS} draws in one evaluation",
-        MANY_STATES: f"more than {MAX_EVALUATIONS:,} evaluations, or {stop.value:,} states of packets to one host",
-        LONG: f"more than about {MAX_WORK // 1_000_000_000} s of processor time",
+        MANY_STATES: f"more than {evaluations:,} evaluations, or {stop.value:,} states of packets to one host",
+        LONG: f"more than about {seconds:g} s of processor time{needed}",
     }
     if stop.code in limits:
         limit = limits[stop.code]
         fields = ", ".join(f"packet.{field}" for field in ("dst", *sorted(reads.state)))
+        more = "raise routing.proof_seconds, or " if stop.code == LONG else ""
         return (
             f"routing.check: {name} on the {topology.name} is not proved free of deadlock: {limit} "
-            f"(it reads {fields}); set routing.check: false to run it without a proof"
+            f"(it reads {fields}); {more}set routing.check: false to run it without a proof"
         )
     what = {
         NO_OUTPUT: f"finds no output in {place}",

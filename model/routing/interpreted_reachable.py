@@ -23,15 +23,16 @@ from hopforge.model.routing.reachable_kernel import (
     LONG,
     MANY_STATES,
     MAX_CLASSES,
-    MAX_EVALUATIONS,
     MAX_KEPT,
-    MAX_WORK,
+    MOST_EVALUATIONS,
+    MOST_WORK,
     NEXT,
     NO_OUTPUT,
     OUTCOMES,
     PAUSE,
     PAUSED,
     PHASES,
+    PROOF_SECONDS,
     READS_PHASE,
     READS_PORT,
     READS_SRC,
@@ -47,7 +48,7 @@ from hopforge.model.routing.reachable_kernel import (
     WORK,
 )
 
-#: work of an evaluation and of a step, as of `reachable_kernel.MAX_WORK`
+#: work of an evaluation and of a step, in the unit of `reachable_kernel.EVALUATION_WORK`
 EVALUATION_WORK, STEP_WORK = 30_000, 4_000
 
 
@@ -70,8 +71,9 @@ class InterpretedExploration(Exploration):
         lengths: NDArray[np.int64],
         *,
         resends: bool = False,
+        seconds: float = PROOF_SECONDS,
     ) -> None:
-        super().__init__(plan, relation, state, reads, destinations, lengths, resends=resends)
+        super().__init__(plan, relation, state, reads, destinations, lengths, resends=resends, seconds=seconds)
         self._answers = EveryAnswer(relation, state, plan.table, plan.max_candidates)
 
     def _explore(self, packet: Any, choices: NDArray[np.int64]) -> int:
@@ -170,9 +172,9 @@ class InterpretedExploration(Exploration):
                         self._grow(2 * len(self._classes), 2 * len(self._steps))
                     self._outcomes[info[OUTCOMES]] = base + at, first_move, info[STEPS], leaves
                     info[OUTCOMES] += 1
-            if info[EVALUATIONS] > MAX_EVALUATIONS // 100 or len(queue) > MAX_CLASSES // 100:
+            if info[EVALUATIONS] > info[MOST_EVALUATIONS] // 100 or len(queue) > MAX_CLASSES // 100:
                 return MANY_STATES
-            if info[WORK] > MAX_WORK:
+            if info[WORK] > info[MOST_WORK]:
                 return LONG
             at += 1
         steps = self._steps[begin : info[STEPS]]

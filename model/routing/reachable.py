@@ -47,8 +47,9 @@ from hopforge.model.routing.reachable_kernel import (
     MAX_DRAWS,
     MAX_EVALUATIONS,
     MAX_KEPT,
-    MAX_WORK,
     MOST,
+    MOST_EVALUATIONS,
+    MOST_WORK,
     NEXT,
     NO_ROOM,
     OUTCOMES,
@@ -57,6 +58,7 @@ from hopforge.model.routing.reachable_kernel import (
     PHASE_ROOM,
     PHASES,
     PORT_ROOM,
+    PROOF_SECONDS,
     READS_HOPS,
     READS_PHASE,
     READS_PORT,
@@ -80,8 +82,10 @@ from hopforge.model.routing.reachable_kernel import (
 
 #: channels whose dependencies are listed at a time
 BLOCK = 1 << 16
-#: work between two looks at how far an exploration is, and destinations after which it is known whether it can end
+#: work between two looks at how far an exploration is, and destinations after which what is left is reckoned
 LOOK, SURE = 2_000_000_000, 8
+#: one that has done this share of its work, and would take so many times what it may, ends at once: destinations differ
+TRIED, BEYOND = 0.2, 4
 
 
 class StoppedError(Exception):
@@ -111,7 +115,7 @@ class Stop:
     router, port, vc : int
         Where it stands.
     value : int
-        The port, phase or count; for `MANY_STATES` the most classes.
+        The port, phase or count; for `MANY_STATES` the most classes; for `LONG` seconds of all, −1: not known.
     """
 
     code: int
@@ -143,6 +147,8 @@ class Exploration:
         Lengths of packets in flits.
     resends : bool
         Whether another host than the source may send a packet again (failures during the run).
+    seconds : float
+        Most work, in about seconds of processor time; for more than `PROOF_SECONDS` more evaluations, too.
     """
 
     def __init__(
@@ -155,6 +161,7 @@ class Exploration:
         lengths: NDArray[np.int64],
         *,
         resends: bool = False,
+        seconds: float = PROOF_SECONDS,
     ) -> None:
         self._relation, self._state = relation, state
         self._destinations = np.array(destinations, np.int64)
@@ -172,6 +179,8 @@ class Exploration:
         info[HOPS_CAP] = 0
         if "hops" in has:
             info[HOPS_CAP] = np.iinfo(np.int32).max if reads.hops_cap is None else reads.hops_cap
+        info[MOST_WORK] = int(seconds * 1e9)
+        info[MOST_EVALUATIONS] = MAX_EVALUATIONS * max(1.0, seconds / PROOF_SECONDS)
         info[PHASES], info[RESENDS] = plan.phases, resends
         info[MOST] = max(plan.max_candidates, plan.every_candidates)
         bounded = not {"user0", "user1"} & has and ("hops" not in has or reads.hops_cap is not None)
@@ -227,7 +236,7 @@ class Exploration:
         packet = np.zeros(1, PACKET)[0]
         info[CLASSES : STEPS + 1] = 0
         info[NEXT] = 0
-        if len(self._destinations) * self._senders() > MAX_EVALUATIONS:  # known beforehand
+        if len(self._destinations) * self._senders() > info[MOST_EVALUATIONS]:  # known beforehand
             self._stopped = Stop(MANY_STATES, -1, -1, -1, -1, -1, -1, int(info[LIMIT]))
             return
         saved = {key: state[key].copy() for key in ("router_rng", "memory", "table")}
@@ -246,13 +255,13 @@ class Exploration:
                     info[CLASSES : STEPS + 1] = 0
                 elif code == PAUSED:
                     if self._look(begun):
-                        self._stopped = self._stop(LONG)
+                        self._stopped = self._stop(LONG, begun)
                         return
                 elif code == NO_ROOM and len(self._classes) <= 2 * (MAX_BOUNDED + MAX_KEPT):
                     choices[1:] = 0
                     self._grow(2 * len(self._classes), 2 * len(self._steps))
                 elif code != WALKED:
-                    self._stopped = self._stop(MANY_STATES if code == NO_ROOM else code)
+                    self._stopped = self._stop(MANY_STATES if code == NO_ROOM else code, begun)
                     return
             self._whole = keep and not full
             yield
@@ -264,14 +273,19 @@ class Exploration:
 
     def _look(self, begun: int) -> bool:
         """Say how far the exploration is that began at this work; True: it would take far more than there may be."""
-        done, total = int(self._info[NEXT]), len(self._destinations)
-        work = int(self._info[WORK]) - begun
-        left = work * (total - done) // done if done else 0
-        if done >= SURE and int(self._info[WORK]) + left > 2 * MAX_WORK:
+        most, work = int(self._info[MOST_WORK]), int(self._info[WORK])
+        left = self._left(begun)
+        if left >= 0 and work - begun >= TRIED * most and work + left > BEYOND * most:
             return True
-        seconds = f", about {left // 1_000_000_000 + 1} s left" if done >= SURE else ""
-        tell(f"proving freedom from deadlock: {done:,} of {total:,} destinations{seconds}")
+        seconds = f", about {left // 1_000_000_000 + 1} s left" if left >= 0 else ""
+        done = f"{int(self._info[NEXT]):,} of {len(self._destinations):,} destinations"
+        tell(f"proving freedom from deadlock: {done}{seconds}")
         return False
+
+    def _left(self, begun: int) -> int:
+        """Reckon the work for the destinations that are left from that for those done; −1: they are too few."""
+        done = int(self._info[NEXT])
+        return (int(self._info[WORK]) - begun) * (len(self._destinations) - done) // done if done >= SURE else -1
 
     def _senders(self) -> int:
         """Routers at which packets begin: for each destination the relation is evaluated there at least once."""
@@ -321,10 +335,13 @@ class Exploration:
             closed = still
         return closed
 
-    def _stop(self, code: int) -> Stop:
+    def _stop(self, code: int, begun: int) -> Stop:
         info = self._info
         if code == MANY_STATES:
             info[VALUE] = info[LIMIT]
+        if code == LONG:
+            left = self._left(begun)
+            info[VALUE] = (info[WORK] + left) // 1_000_000_000 + 1 if left >= 0 else -1
         at = self._classes[info[CLASS]]
         came = self._steps[self._steps[:, 1] == info[CLASS], 0]
         target = int(self._state["output_vc"]["target"][came[0]]) if len(came) else 0

@@ -21,11 +21,11 @@ from hopforge.model.network.core.records import (
     vc_in_port,
 )
 
-#: most evaluations of the relation that an exploration makes, and draws of one evaluation
+#: most evaluations of the relation that an exploration of `PROOF_SECONDS` makes, and draws of one evaluation
 MAX_EVALUATIONS, MAX_DRAWS = 400_000_000, 16
-#: most work of an exploration, about nanoseconds: an evaluation costs `EVALUATION_WORK` and six for each port of the
-#: router, a step `STEP_WORK` and two for each word of its masks
-MAX_WORK, EVALUATION_WORK, STEP_WORK = 50_000_000_000, 60, 25
+#: most work of an exploration in seconds, unless told; work is counted in about nanoseconds: an evaluation costs
+#: `EVALUATION_WORK` and six for each port of the router, a step `STEP_WORK` and two for each word of its masks
+PROOF_SECONDS, EVALUATION_WORK, STEP_WORK = 50, 60, 25
 #: answers that are kept for each router, to find those that are the same again, and numbers of one besides its mask
 ANSWERS, ANSWER = 16, 9
 #: most classes of one group, with and without fields of the packet that can take any value; and of all destinations
@@ -40,8 +40,8 @@ ROUTER, IN_PORT, IN_VC, HOPS, PHASE, VIA, USER0, USER1, COLUMNS = range(9)
     READS_PORT, READS_VC, READS_HOPS, READS_PHASE, READS_VIA, READS_USER0, READS_USER1, READS_SRC, HOPS_CAP,
     PHASES, KEEP, RESENDS, MOST, CLASS, VALUE, SRC, LENGTH, EVALUATIONS, GENERATION, DENSE, PORT_ROOM,
     VC_ROOM, HOPS_ROOM, PHASE_ROOM, CLASSES, OUTCOMES, STEPS, STRETCHED, NEXT, LIMIT,
-    WORK, PAUSE, INFO,
-) = range(33)  # fmt: skip
+    WORK, PAUSE, MOST_WORK, MOST_EVALUATIONS, INFO,
+) = range(35)  # fmt: skip
 
 
 @inner
@@ -314,9 +314,9 @@ def _group(
                 answers += 1
             again = choices[1] != 0 and next_choices(choices)
         at += 1
-        if info[EVALUATIONS] > MAX_EVALUATIONS or count - first_class > info[LIMIT]:
+        if info[EVALUATIONS] > info[MOST_EVALUATIONS] or count - first_class > info[LIMIT]:
             return MANY_STATES
-        if info[WORK] > MAX_WORK:
+        if info[WORK] > info[MOST_WORK]:
             return LONG
     info[CLASSES], info[OUTCOMES], info[STEPS] = count, answers, moves
     return WALKED

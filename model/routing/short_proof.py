@@ -19,6 +19,7 @@ from hopforge.model.routing.fields_read import fields_read
 from hopforge.model.routing.plan import RoutingPlan
 from hopforge.model.routing.random_ways import random_dependencies
 from hopforge.model.routing.reachable import Exploration, packet_lengths
+from hopforge.model.routing.reachable_kernel import PROOF_SECONDS
 from hopforge.model.routing.regular_networks import Build, IrregularError, Part, Representatives, represent
 from hopforge.model.topology import Topology
 
@@ -42,12 +43,13 @@ def prove_routing(
     build: Build | None = None,
     resends: bool = False,
     whole: int = WHOLE,
+    seconds: float = PROOF_SECONDS,
 ) -> str:
     """Prove that a routing cannot deadlock: in short on a large regular network, else as `check_routing` does.
 
     Parameters
     ----------
-    topology, plan, state, name, hosts, resends
+    topology, plan, state, name, hosts, resends, seconds
         As of `check_routing`.
     build : callable, optional
         Builds a smaller network with the same routers and a plan.
@@ -70,11 +72,12 @@ def prove_routing(
     if topology.routers * topology.hosts > whole or goals * inputs > WHOLE_INPUTS:
         try:
             how = "by symmetry" if plan.regular is None or plan.regular.order is None else "by an order of channels"
-            return f"{how}: " + short_proof(topology, plan, state, name, hosts, build=build, resends=resends)
+            words = short_proof(topology, plan, state, name, hosts, build=build, resends=resends, seconds=seconds)
+            return f"{how}: {words}"
         except IrregularError as problem:
             why = str(problem)
     try:
-        found = check_routing(topology, plan, state, name, hosts, resends=resends)
+        found = check_routing(topology, plan, state, name, hosts, resends=resends, seconds=seconds)
     except DeadlockError as error:
         if "not proved" in str(error) and plan.regular is not None and why:
             raise DeadlockError(f"{error}; no short proof: {why}") from error
@@ -91,12 +94,13 @@ def short_proof(
     *,
     build: Build | None = None,
     resends: bool = False,
+    seconds: float = PROOF_SECONDS,
 ) -> str:
     """Prove on a part of a regular network that its routing cannot deadlock; returns how, for people.
 
     Parameters
     ----------
-    topology, plan, state, name, hosts, build, resends
+    topology, plan, state, name, hosts, build, resends, seconds
         As of `prove_routing`.
 
     Raises
@@ -113,7 +117,7 @@ def short_proof(
     committed = int(state["switching_mode"]) == WORMHOLE and not int(state["release_credits"])
     escape = plan.obligation == "escape" and not committed
     lengths = packet_lengths(state)
-    explored = _explore_parts(found, state, lengths, keep=escape)
+    explored = _explore_parts(found, state, lengths, keep=escape, seconds=seconds)
     pairs = np.unique(np.concatenate([_kind_pairs(one, kinds, found.count) for one, kinds in explored]))
     if found.widen is not None:
         widened = found.widen(pairs)
@@ -123,7 +127,7 @@ def short_proof(
     way = "none waits for itself"
     if not is_acyclic(*np.divmod(pairs, found.count), found.count):
         for part in found.parts if found.inside else ():
-            _refuse_deadlock(topology, part, name, lengths)
+            _refuse_deadlock(topology, part, name, lengths, seconds)
         if not escape:
             raise IrregularError("kinds of channels wait for one another in a cycle, which channels need not do")
         _refuse_open_escape(explored, plan, found.count, int(state["vcs"]))
@@ -182,7 +186,7 @@ def _depths(state: NetState) -> NDArray[np.int64]:
 
 
 def _explore_parts(
-    found: Representatives, state: NetState, lengths: NDArray[np.int64], *, keep: bool
+    found: Representatives, state: NetState, lengths: NDArray[np.int64], *, keep: bool, seconds: float
 ) -> list[tuple[Exploration, list[NDArray[np.int64]]]]:
     """Walk through all that can happen in the parts."""
     explored = []
@@ -190,7 +194,9 @@ def _explore_parts(
         if part.state is not state:
             _match(part, state)
         relation = relation_to_prove(part.plan)
-        exploration = Exploration(part.plan, relation, part.state, fields_read(relation), part.destinations, lengths)
+        exploration = Exploration(
+            part.plan, relation, part.state, fields_read(relation), part.destinations, lengths, seconds=seconds
+        )
         if exploration.walk(keep=keep) is not None or (keep and not exploration.whole):
             raise IrregularError("a part of the network could not be explored")
         explored.append((exploration, part.kinds))
@@ -208,12 +214,14 @@ def _match(part: Part, state: NetState) -> None:
     part.state["host"]["reply_mask"] = 0
 
 
-def _refuse_deadlock(topology: Topology, part: Part, name: str, lengths: NDArray[np.int64]) -> None:
+def _refuse_deadlock(
+    topology: Topology, part: Part, name: str, lengths: NDArray[np.int64], seconds: float
+) -> None:
     """Refuse what can deadlock in a part: packets from its hosts to its destinations do the same in the whole."""
     hosts = np.zeros(part.topology.hosts, bool)
     hosts[part.destinations] = True
     try:
-        check_routing(part.topology, part.plan, part.state, name, hosts, lengths=lengths)
+        check_routing(part.topology, part.plan, part.state, name, hosts, lengths=lengths, seconds=seconds)
     except DeadlockError as error:
         if part.topology is topology:
             raise

@@ -216,6 +216,7 @@ class Simulation:
         proof = prove_routing(
             self.topology, self.plan, self.state, self.config.routing.algorithm, ~silent,
             build=self._smaller_state, resends=resends,
+            seconds=self.config.routing.proof_seconds,
         )  # fmt: skip
         if self.config.traffic.reply is not None:
             refuse_message_cycle(self.topology, self.plan, self.state, self.config.routing.algorithm)
@@ -258,7 +259,10 @@ class Simulation:
                 ), self.seed)  # fmt: skip
                 net.senders["inject_mask"][hosts] = 0
                 lengths = packet_lengths(self.state)
-                check_routing(topology, plan, net, config.routing.algorithm, ~hosts, lengths=lengths, resends=True)
+                check_routing(
+                    topology, plan, net, config.routing.algorithm, ~hosts, lengths=lengths, resends=True,
+                    seconds=config.routing.proof_seconds,
+                )  # fmt: skip
                 if net.lookup is not None:
                     check_keys(config, topology, plan, net)
             return plan

@@ -7,13 +7,16 @@ import numpy as np
 import pytest
 
 from hopforge.model.config import parse_config
+from hopforge.model.config.router import RoutingConfig
+from hopforge.model.errors import UserError
 from hopforge.model.network.settings import RouterParameters
 from hopforge.model.progress import told
 from hopforge.model.routing import reachable, short_proof
-from hopforge.model.routing.deadlock import DeadlockError, check_routing, relation_to_prove
+from hopforge.model.routing.deadlock import DeadlockError, _stop_text, check_routing, relation_to_prove
 from hopforge.model.routing.fields_read import fields_read
 from hopforge.model.routing.interpreted_reachable import InterpretedExploration
 from hopforge.model.routing.reachable import Exploration, packet_lengths
+from hopforge.model.routing.reachable_kernel import PROOF_SECONDS
 from hopforge.model.routing.short_proof import prove_routing
 from hopforge.sim.run.simulation import Simulation
 
@@ -65,9 +68,52 @@ def test_a_long_proof_says_how_far_it_is_and_ends(monkeypatch: pytest.MonkeyPatc
         assert check_routing(case.topology, plan, state, "dor") == found
     assert words[0] == "proving freedom from deadlock: 1 of 48 destinations"
     assert words[20] == "proving freedom from deadlock: 21 of 48 destinations, about 1 s left"
-    monkeypatch.setattr(reachable, "MAX_WORK", 10)
-    with pytest.raises(DeadlockError, match=r"dor on the .* is not proved free of deadlock: more than about 50 s of"):
-        check_routing(case.topology, plan, state, "dor")
+    with pytest.raises(DeadlockError, match=r"not proved free of deadlock: more than about 1e-05 s of processor time "
+                       r"\(.*\); raise routing.proof_seconds, or set routing.check: false"):  # fmt: skip
+        check_routing(case.topology, plan, state, "dor", seconds=1e-5)
+
+
+def test_destinations_that_take_longest_come_first_and_the_proof_goes_on() -> None:
+    """It ends where a fifth of 10 s is done, and 360 destinations like the first eight would take more than 40 s."""
+    run = Simulation(
+        parse_config(f"name: a\ntopology: {TORUS}\nrouter: {{vcs: 3}}\nrouting: {{algorithm: dor, check: false}}\n"),
+        0.1, 1,
+    )  # fmt: skip
+    relation, lengths = relation_to_prove(run.plan), packet_lengths(run.state)
+    hosts = list(range(run.topology.hosts)) * 10
+    exploration = Exploration(run.plan, relation, run.state, fields_read(relation), hosts, lengths, seconds=10)
+    # (8, 1.9) of 86 s, too early; (80, 8) of 36 s, which may yet be 10
+    for done, work, ends in [(7, 9, False), (8, 1.9, False), (8, 2, True), (80, 8, False), (80, 9, True)]:
+        exploration._info[reachable.NEXT], exploration._info[reachable.WORK] = done, int(work * 1e9)
+        assert exploration._look(0) == ends, (done, work)
+    stop = exploration._stop(reachable.LONG, 0)
+    assert stop.value == 9 * 360 // 80 + 1
+    text = _stop_text(run.topology, run.plan, "dor", fields_read(relation), stop, 10)
+    assert "not proved free of deadlock: more than about 10 s of processor time, of about 41 s (it reads" in text
+
+
+def test_more_seconds_prove_what_fewer_do_not() -> None:
+    """`routing.proof_seconds` has limits, and both explorations end at the work that they are given."""
+    text = (
+        f"name: a\ntopology: {TORUS}\nrouter: {{vcs: 3, vc_release: credits}}\n"
+        "routing: {algorithm: star_channel, proof_seconds: %d}\n"
+    )
+    assert parse_config(text % 1).routing.proof_seconds == 1
+    assert RoutingConfig().proof_seconds == PROOF_SECONDS
+    for bad in (0, 604_801):
+        with pytest.raises(UserError, match=r"routing\.proof_seconds: must be at (least 1|most 604,?800)"):
+            parse_config(text % bad)
+    assert Simulation(parse_config(text % 7), 0.1, 1).proof
+    run = Simulation(parse_config(text.replace("star_channel", "star_channel, check: false") % 7), 0.1, 1)
+    relation = relation_to_prove(run.plan)
+    given = run.plan, relation, run.state, fields_read(relation), [0], packet_lengths(run.state)
+    for kind in Exploration, InterpretedExploration:
+        needed = kind(*given)
+        assert needed.walk() is None
+        work = int(needed._info[reachable.WORK])
+        assert kind(*given, seconds=work * 1.01e-9).walk() is None
+        stop = kind(*given, seconds=work * 0.5e-9).walk()
+        assert stop is not None and stop.code == reachable.LONG
 
 
 def test_networks_of_many_ports_have_the_short_proof(monkeypatch: pytest.MonkeyPatch) -> None:
