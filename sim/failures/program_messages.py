@@ -94,6 +94,6 @@ def refuse_failing_ranks(epochs: list[Epoch], placed: PlacedProgram) -> None:
         if len(failing):
             rank = int(failing[0])
             raise FailureError(
-                f"simulation.failures: {epoch.what} takes host {placed.host[rank]} of rank {rank} along; "
+                f"simulation.failures: {epoch.what} and takes host {placed.host[rank]} of rank {rank} along; "
                 "hosts of ranks must work"
             )

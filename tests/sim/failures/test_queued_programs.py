@@ -158,7 +158,7 @@ def assert_equal_to_golden(
 )  # fmt: skip
 def test_every_message_as_with_the_golden_hosts(tmp_path: Path, traffic: str, cycles: list[int], lost: bool) -> None:
     calls = ["alltoall 900 900", "compute 7", "allreduce 5000 0", "bcast 77 2", "barrier"]
-    what = assert_equal_to_golden(write(tmp_path, [calls] * 20), traffic, cycles, [0, 5][: len(cycles)], 40)
+    what = assert_equal_to_golden(write(tmp_path, [calls] * (20 if lost else 7)), traffic, cycles, [0, 5][: len(cycles)], 40)
     assert (what["lost"] > 0) == (what["code"] == STUCK) == lost
     assert what["again"] > 0
 
@@ -170,7 +170,7 @@ def check_random(folder: Path, ranks: list[list[str]], draw: st.DataObject) -> C
     return assert_equal_to_golden(write(folder, ranks), traffic, cycles, chosen, draw.draw(st.integers(10, 40)))
 
 
-@settings(max_examples=6, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+@settings(max_examples=4, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
 @given(ranks=programs(8), draw=st.data())
 def test_random_programs_as_with_the_golden_hosts(
     tmp_path_factory: pytest.TempPathFactory, ranks: list[list[str]], draw: st.DataObject

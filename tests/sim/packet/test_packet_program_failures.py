@@ -248,5 +248,5 @@ def test_a_switch_with_a_rank_cannot_fail(tmp_path: Path) -> None:
     path = write(tmp_path, [["compute 9"]] * 3)
     parts = f"{{cycle: 2, switches: [2], {SOON}}}"
     checked = config(f"kind: trace, file: {path}", (5,), more=f"simulation: {{failures: [{parts}]}}")
-    with pytest.raises(FailureError, match="switch 2 fails takes host 2 of rank 2 along; hosts of ranks must work"):
+    with pytest.raises(FailureError, match="switch 2 fails and takes host 2 of rank 2 along; hosts of ranks must work"):
         ProgramNetwork(checked, 1)

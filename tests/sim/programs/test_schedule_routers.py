@@ -136,5 +136,5 @@ def test_a_lost_message_of_a_schedule_is_named(tmp_path: Path, queues: str) -> N
 
 def test_a_switch_with_a_rank_of_a_schedule_cannot_fail(tmp_path: Path) -> None:
     network = f"{NETWORK % ('abr', '')}simulation: {{failures: [{{cycle: 2, switches: [1]}}]}}\n"
-    with pytest.raises(UserError, match="switch 1 fails takes host 1 of rank 1 along; hosts of ranks must work"):
+    with pytest.raises(UserError, match="switch 1 fails and takes host 1 of rank 1 along; hosts of ranks must work"):
         run_app(goal(tmp_path, ["send 400b to 1", "recv 400b from 0"], network))
