@@ -158,7 +158,8 @@ def assert_equal_to_golden(
 )  # fmt: skip
 def test_every_message_as_with_the_golden_hosts(tmp_path: Path, traffic: str, cycles: list[int], lost: bool) -> None:
     calls = ["alltoall 900 900", "compute 7", "allreduce 5000 0", "bcast 77 2", "barrier"]
-    what = assert_equal_to_golden(write(tmp_path, [calls] * (20 if lost else 7)), traffic, cycles, [0, 5][: len(cycles)], 40)
+    path = write(tmp_path, [calls] * (20 if lost else 7))
+    what = assert_equal_to_golden(path, traffic, cycles, [0, 5][: len(cycles)], 40)
     assert (what["lost"] > 0) == (what["code"] == STUCK) == lost
     assert what["again"] > 0
 
