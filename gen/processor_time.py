@@ -2,11 +2,12 @@
 
 import os
 import resource
-import signal
 import subprocess
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
+
+from hopforge.gen.process_group import in_group
 
 __all__ = ["run_within"]
 
@@ -33,30 +34,22 @@ def run_within(command: Sequence[str], folder: Path, limit_s: float) -> subproce
     subprocess.TimeoutExpired
         It took longer; it and all that it had started have been ended.
     """
-    with subprocess.Popen(
-        command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, errors="replace",
-        start_new_session=True,
-    ) as process:  # fmt: skip
+    with in_group(command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         waited = 0.0
         with suppress(AttributeError, OSError):  # not Linux; it has just ended
             most = int(limit_s) + _BEYOND_S
             resource.prlimit(process.pid, resource.RLIMIT_CPU, (most, most))
-        try:
-            while True:
-                step = min(_POLL_S, limit_s)
-                try:
-                    out, err = process.communicate(timeout=step)
-                except subprocess.TimeoutExpired:
-                    waited += step
-                    used = processor_seconds(process.pid)
-                    if (waited if used is None else used) >= limit_s:
-                        raise subprocess.TimeoutExpired(list(command), limit_s) from None
-                else:
-                    return subprocess.CompletedProcess(list(command), process.returncode, out, err)
-        except BaseException:
-            with suppress(ProcessLookupError):  # it has just ended
-                os.killpg(process.pid, signal.SIGKILL)
-            raise
+        while True:
+            step = min(_POLL_S, limit_s)
+            try:
+                out, err = process.communicate(timeout=step)
+            except subprocess.TimeoutExpired:
+                waited += step
+                used = processor_seconds(process.pid)
+                if (waited if used is None else used) >= limit_s:
+                    raise subprocess.TimeoutExpired(list(command), limit_s) from None
+            else:
+                return subprocess.CompletedProcess(list(command), process.returncode, out, err)
 
 
 def processor_seconds(session: int) -> float | None:
