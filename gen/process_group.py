@@ -1,4 +1,4 @@
-"""Programs that start others: if hopforge is ended meanwhile, so are they all, and what they would leave behind goes."""
+"""Programs that start others: where hopforge is ended, so are they all, and what they would leave behind goes."""
 
 import os
 import signal
