@@ -6,6 +6,7 @@ import subprocess
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from hopforge.gen.process_group import in_group
 
@@ -19,6 +20,9 @@ _BEYOND_S = 30
 
 def run_within(command: Sequence[str], folder: Path, limit_s: float) -> subprocess.CompletedProcess[str]:
     """Run a program with `folder` as working directory and return its status and what it printed.
+
+    Its temporary files lie in a folder of their own, which goes with it: what is ended cannot delete them, and yosys
+    would share a cache of cell libraries with all other processes of the machine.
 
     Parameters
     ----------
@@ -34,7 +38,12 @@ def run_within(command: Sequence[str], folder: Path, limit_s: float) -> subproce
     subprocess.TimeoutExpired
         It took longer; it and all that it had started have been ended.
     """
-    with in_group(command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+    with (
+        TemporaryDirectory() as scratch,
+        in_group(
+            command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env={**os.environ, "TMPDIR": scratch}
+        ) as process,
+    ):
         waited = 0.0
         with suppress(AttributeError, OSError):  # not Linux; it has just ended
             most = int(limit_s) + _BEYOND_S
