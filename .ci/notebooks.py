@@ -8,14 +8,18 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+import matplotlib.font_manager  # noqa: F401 - makes its list of fonts: a kernel would say in a cell that it does
 import nbformat
 from nbclient import NotebookClient
+from traitlets.config import Config
 
 sys.path.insert(0, str(Path(__file__).parent))
 from small_picture import small
 
 ROOT = Path(__file__).parents[1]
 FOLDER = ROOT / "docs" / "notebooks"
+#: most seconds of a cell, of the start of a kernel, and of what a cell has printed on its way
+LIMIT_S = 600
 #: what is kept of an output, in this order; the first that is there is enough
 _KINDS = ("image/png", "text/html", "text/plain")
 _COLOURS = re.compile(r"\x1b\[[0-9;]*m")
@@ -23,13 +27,20 @@ _HEXADECIMAL = re.compile(r"\b0x[0-9a-f]{6,}\b")
 
 
 def run(path: Path) -> Any:
-    """Return a notebook with the outputs of a fresh run in an empty folder."""
+    """Return a notebook with the outputs of a fresh run in an empty folder, however busy the machine is.
+
+    nbclient by itself leaves out what has not come 4 s after the end of a cell, and free ports of TCP may be taken by
+    somebody else before the kernel does.
+    """
     notebook: Any = nbformat.read(path, as_version=4)
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryDirectory() as sockets:
         os.environ.setdefault("PYDEVD_DISABLE_FILE_VALIDATION", "1")  # the debugger of Jupyter is not used
+        own = {"transport": "ipc", "ip": f"{sockets}/s", "connection_file": f"{sockets}/kernel.json"}
         NotebookClient(
-            notebook, timeout=600, kernel_name="python3", resources={"metadata": {"path": folder}}
-        ).execute()
+            notebook, kernel_name="python3", resources={"metadata": {"path": folder}}, timeout=LIMIT_S,
+            startup_timeout=LIMIT_S, iopub_timeout=LIMIT_S, raise_on_iopub_timeout=True,
+            config=Config(KernelManager=own),
+        ).execute()  # fmt: skip
         for cell in notebook.cells:
             _clean(cell, folder)
     return notebook

@@ -4,13 +4,14 @@ import json
 import os
 import re
 import shutil
-import subprocess
 import sys
+import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from hopforge.gen.fpga_boards import FpgaBoard
+from hopforge.gen.process_group import run_in_group
 from hopforge.model.errors import UserError
 from hopforge.model.requirements import pip_command
 
@@ -93,11 +94,10 @@ def run_tools(script: str, folder: Path, tools: Mapping[str, str], *, name: str,
         The design does not fit (by how much), or a tool failed (where its words are).
     """
     log = folder / "build.log"
-    with log.open("w") as out:
-        done = subprocess.run(
-            ["sh", f"{script}.sh"], cwd=folder, env={**os.environ, **tools}, stdout=out, stderr=subprocess.STDOUT,
-            check=False,
-        )  # fmt: skip
+    # what the tools leave among the temporary files when they are ended goes, too
+    with log.open("w") as out, tempfile.TemporaryDirectory() as scratch:
+        environment = {**os.environ, **tools, "TMPDIR": scratch}
+        done = run_in_group(["sh", f"{script}.sh"], folder, environment=environment, output=out)
     if done.returncode == 0:
         return
     timing = folder / f"{name}.tim"

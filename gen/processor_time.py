@@ -2,11 +2,13 @@
 
 import os
 import resource
-import signal
 import subprocess
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from hopforge.gen.process_group import in_group
 
 __all__ = ["run_within"]
 
@@ -18,6 +20,9 @@ _BEYOND_S = 30
 
 def run_within(command: Sequence[str], folder: Path, limit_s: float) -> subprocess.CompletedProcess[str]:
     """Run a program with `folder` as working directory and return its status and what it printed.
+
+    Its temporary files lie in a folder of their own, which goes with it: what is ended cannot delete them, and yosys
+    would share a cache of cell libraries with all other processes of the machine.
 
     Parameters
     ----------
@@ -33,30 +38,27 @@ def run_within(command: Sequence[str], folder: Path, limit_s: float) -> subproce
     subprocess.TimeoutExpired
         It took longer; it and all that it had started have been ended.
     """
-    with subprocess.Popen(
-        command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, errors="replace",
-        start_new_session=True,
-    ) as process:  # fmt: skip
+    with (
+        TemporaryDirectory() as scratch,
+        in_group(
+            command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env={**os.environ, "TMPDIR": scratch}
+        ) as process,
+    ):
         waited = 0.0
         with suppress(AttributeError, OSError):  # not Linux; it has just ended
             most = int(limit_s) + _BEYOND_S
             resource.prlimit(process.pid, resource.RLIMIT_CPU, (most, most))
-        try:
-            while True:
-                step = min(_POLL_S, limit_s)
-                try:
-                    out, err = process.communicate(timeout=step)
-                except subprocess.TimeoutExpired:
-                    waited += step
-                    used = processor_seconds(process.pid)
-                    if (waited if used is None else used) >= limit_s:
-                        raise subprocess.TimeoutExpired(list(command), limit_s) from None
-                else:
-                    return subprocess.CompletedProcess(list(command), process.returncode, out, err)
-        except BaseException:
-            with suppress(ProcessLookupError):  # it has just ended
-                os.killpg(process.pid, signal.SIGKILL)
-            raise
+        while True:
+            step = min(_POLL_S, limit_s)
+            try:
+                out, err = process.communicate(timeout=step)
+            except subprocess.TimeoutExpired:
+                waited += step
+                used = processor_seconds(process.pid)
+                if (waited if used is None else used) >= limit_s:
+                    raise subprocess.TimeoutExpired(list(command), limit_s) from None
+            else:
+                return subprocess.CompletedProcess(list(command), process.returncode, out, err)
 
 
 def processor_seconds(session: int) -> float | None:

@@ -43,7 +43,11 @@ def build_model(arguments: Sequence[str], folder: Path, *, timeout_s: float = 30
     kept = _kept_objects(arguments)
     lent = [] if kept is None else _lend(kept, folder / "obj_dir")
     keep = [word for name in lent for word in ("-MAKEFLAGS", f"--assume-old={name}")]
-    done = run_verilator([*arguments, *keep], folder, timeout_s=timeout_s)
+    try:
+        done = run_verilator([*arguments, *keep], folder, timeout_s=timeout_s)
+    except BaseException:  # a program that was being linked must not be taken for one that is done
+        shutil.rmtree(folder / "obj_dir", ignore_errors=True)
+        raise
     if done.returncode == 0 and kept is not None and not lent:
         _keep(folder / "obj_dir", kept)
     return done

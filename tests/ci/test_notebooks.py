@@ -1,5 +1,6 @@
 """The notebooks ship with the outputs of a fresh run: each is run here, and what it prints is compared."""
 
+import asyncio
 import importlib.util
 import json
 import os
@@ -76,6 +77,22 @@ def test_outputs_are_those_of_a_fresh_run(name: str, monkeypatch: pytest.MonkeyP
         assert sum(TOOLS[name] in text for text in kept) == 1
         fresh, kept = ([without_numbers(text, TOOLS[name]) for text in texts] for texts in (fresh, kept))
     assert fresh == kept, "make notebooks"
+
+
+def test_what_comes_late_is_not_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a busy machine outputs may come long after the end of their cell; nbclient waits 4 s by itself."""
+    poll = runner.NotebookClient._async_poll_output_msg
+
+    async def late(*words: Any) -> None:
+        await asyncio.sleep(5)
+        await poll(*words)
+
+    monkeypatch.setattr(runner.NotebookClient, "_async_poll_output_msg", late)
+    cell: dict[str, Any] = {"cell_type": "code", "id": "a", "metadata": {}, "source": "print(1)", "outputs": []}
+    cell["execution_count"] = None
+    path = tmp_path / "late.ipynb"
+    path.write_text(json.dumps({"cells": [cell], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}))
+    assert said(runner.run(path)) == ["1\n"]
 
 
 @pytest.mark.study

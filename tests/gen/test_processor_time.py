@@ -31,6 +31,16 @@ def test_work_is_ended(kind: str, tmp_path: Path) -> None:
     assert (tmp_path / "begun").exists()
 
 
+def test_temporary_files_go_with_the_program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "tmp").mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "tmp"))
+    work = "echo 1 > $TMPDIR/left; cat $TMPDIR/left; "
+    assert run_within(["sh", "-c", work], tmp_path, 9).stdout == "1\n"
+    with pytest.raises(subprocess.TimeoutExpired):
+        run_within(["sh", "-c", f"{work}while true; do true; done"], tmp_path, 0.3)
+    assert list((tmp_path / "tmp").iterdir()) == []
+
+
 @needs_proc
 def test_a_session_that_has_ended_takes_nothing(tmp_path: Path) -> None:
     process = subprocess.Popen(["true"], start_new_session=True)

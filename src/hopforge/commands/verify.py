@@ -107,8 +107,9 @@ def mutate(
     """Put faults into the hardware and see whether the benches notice them.
 
     Mutants of the netlists run against the golden traces; those that no trace shows are tried to be proved equivalent.
-    Small engines are fast: see configs/mutation and docs/guides/mutation.md. Exit status 1 if fewer than 95 % of all
-    mutants with an effect are killed.
+    Each trace and proof is kept when it has ended, so a test that you stop (Ctrl-C) goes on where it was. Small engines
+    are fast: see configs/mutation and docs/guides/mutation.md. Exit status 1 if fewer than 95 % of all mutants with an
+    effect are killed.
 
     Example:
 
@@ -126,18 +127,25 @@ def mutate(
     if "rule_cache" in blocks:
         for path, each in zip(configs, checked, strict=True):
             say_missing(path, each, "rule_cache")
-    step = ""
+    step, decided = "", 0
+    folder = output_folder(output, "mutate", configs[0] if len(configs) == 1 else None)
     with step_times() as steps:
 
         def show(what: str, done: int, total: int) -> None:
-            nonlocal step
+            nonlocal step, decided
+            decided = done
             if what != step:
                 step = what
                 steps.begin(what)
             steps.advance(done, total)
 
-        folder = output_folder(output, "mutate", configs[0] if len(configs) == 1 else None)
-        report = run_mutate(checked, count, blocks=blocks, seed=drawn, output=folder, progress=show)
+        try:
+            report = run_mutate(
+                checked, count, blocks=blocks, seed=drawn, output=folder, progress=show, tell=complain
+            )  # fmt: skip
+        except KeyboardInterrupt:
+            complain(f"{decided} of {count} mutants are decided and kept in {folder}; the same command goes on")
+            raise
     table = Table(box=None, pad_edge=False)
     for number, column in enumerate(("block", "mutants", "killed", "equivalent", "survived", "score")):
         table.add_column(column, justify="right" if number else "left")

@@ -13,9 +13,10 @@ from hopforge.gen.q_table import generate_q_table
 from hopforge.gen.synth import synthesize_config
 from hopforge.model.config import parse_config
 from hopforge.model.router.q_table import QTableParams
-from hopforge.sim.cosim.mutate import block_names, judge
+from hopforge.sim.cosim.mutate import block_names
 from hopforge.sim.cosim.mutation_report import Q_TABLE
 from hopforge.sim.cosim.mutation_subjects import q_table_subject as subject
+from hopforge.sim.cosim.mutation_verdicts import judge
 from hopforge.sim.cosim.q_table import cosim_q_table
 
 TEXT = """

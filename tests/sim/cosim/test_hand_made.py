@@ -22,8 +22,8 @@ from hopforge.hw.router import Router
 from hopforge.model.config import Config, load_config, parse_config
 from hopforge.sim.benches.lookup import lookup_replay
 from hopforge.sim.cosim.lookup import engine_traffic
-from hopforge.sim.cosim.mutate import judge_mutants
 from hopforge.sim.cosim.mutation_subjects import Subject
+from hopforge.sim.cosim.mutation_verdicts import judge_mutants
 from hopforge.sim.cosim.prepared import engine_setup
 from hopforge.sim.cosim.router import recorded, router_of, router_runs
 from hopforge.sim.drive.router import router_replay

@@ -1,4 +1,5 @@
 import json
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +14,10 @@ from hopforge.hw.event_counter import event_counter
 from hopforge.hw.sliced_counter import slices
 from hopforge.model.config import load_config
 from hopforge.model.errors import UserError
-from hopforge.sim.cosim.mutate import block_names, judge_mutants, mutate, sample_seed
+from hopforge.sim.cosim import mutate as mutate_module
+from hopforge.sim.cosim import mutation_verdicts
+from hopforge.sim.cosim.mutate import block_names, mutate, sample_seed
+from hopforge.sim.cosim.mutation_kept import keeper
 from hopforge.sim.cosim.mutation_race import Surroundings, Use, build, play
 from hopforge.sim.cosim.mutation_report import (
     BLOCKS,
@@ -24,6 +28,7 @@ from hopforge.sim.cosim.mutation_report import (
     survivor_lines,
 )
 from hopforge.sim.cosim.mutation_subjects import Subject, counts, each_carry, subject
+from hopforge.sim.cosim.mutation_verdicts import judge_mutants
 from hopforge.sim.cosim.poked_counters import CounterBits, counter_bits
 from hopforge.sim.drive.replay import Output, Replay, as_words
 from hopforge.sim.drive.runner import SimulatorError
@@ -85,6 +90,63 @@ def test_mutants_made_by_hand(tmp_path: Path) -> None:
     assert verdicts[0].trace == 1
     assert max(verdict.trace for verdict in verdicts) == 2
     assert {verdict.signal for verdict in verdicts} == {"output"}
+
+
+def test_a_stopped_test_goes_on_where_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A trace that has ended is not played again, a proof not tried again; nothing is built if all is kept."""
+    config = load_config(CONFIGS / "torus.yml", hardware=True)
+    netlist = write_netlist(Adder(), "adder", tmp_path / "work")
+    cell = f"-module adder -cell {cells_of(netlist)['$add']}"
+    # the first trace kills the first; no trace asks for what the third does
+    mutants = numbered(netlist, *[f"-mode const0 {cell} -port {port}" for port in ("A -portbit 1", "B -portbit 2")])
+    mutants += [mutants[1]._replace(number=3, command=f"-mode const0 {cell} -port B -portbit 3")]
+    traces = [lambda: adder_replay([1, 2, 1, 2, 0]), lambda: adder_replay([4, 4, 4, 0])]
+    played: list[list[int]] = []
+    told: list[str] = []
+
+    def watched(program: Path, replay: Replay, numbers: list[int], counts_from: None) -> Iterator[tuple[int, int, str]]:
+        played.append(numbers)
+        return play(program, replay, numbers, counts_from)
+
+    monkeypatch.setattr(mutation_verdicts, "play", watched)
+
+    def judged(seed: int = 1, *more: Callable[[], Replay]) -> list[tuple[str, int]]:
+        keep = keeper(
+            config, "lookup", count=3, seed=seed, proof_s=20, store=tmp_path / "runs", tell=told.append
+        )  # fmt: skip
+        subject = Subject("lookup", Adder(), [*traces, *more])
+        found = judge_mutants(subject, netlist, mutants, "hand", proof_s=20, keep=keep)
+        return [(verdict.state, verdict.trace) for verdict in found]
+
+    def stop() -> Replay:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        judged(1, stop)
+    assert played == [[0, 1, 2, 3], [0, 2, 3]]
+    played.clear()
+    expected = [("killed", 1), ("killed", 2), ("killed", 3)]
+    assert judged(1, lambda: adder_replay([8, 8, 8, 0])) == expected
+    assert played == [[0, 3]]
+    monkeypatch.setattr(mutation_verdicts, "build", None)
+    assert judged(1, stop) == expected
+    assert told == []
+    with pytest.raises(TypeError):  # what another seed has drawn is not taken
+        judged(2)
+    assert told == ["1 of 1 steps computed again: the configuration changed (seed)"]
+
+
+def test_an_interrupted_command_says_what_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def judge(*_words: object, report: Callable[[str, int], None], **_more: object) -> None:
+        report("trace 1", 0)
+        report("trace 2", 5)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(mutate_module, "judge", judge)
+    words = ["mutate", str(CONFIGS / "torus.yml"), "--block", "node_reduction", "--count", "9", "-o", str(tmp_path)]
+    ran = CliRunner().invoke(app, words)
+    assert ran.exit_code == 130
+    assert f"hopforge: 5 of 9 mutants are decided and kept in {tmp_path}; the same command goes on" in ran.stderr
 
 
 @pytest.mark.study
