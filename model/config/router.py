@@ -344,7 +344,7 @@ class RoutingConfig(Section):
     """`algorithm: dqn`: agents that learn to route."""
     check: bool = True
     """Prove freedom from deadlock before the run."""
-    proof_seconds: Annotated[int, Field(ge=1, le=604_800)] = 50
+    proof_limit_s: Annotated[int, Field(ge=1, le=604_800)] = 50
     """Most work of the proof, in about seconds of processor time: what takes more is refused. The work is counted, so
     that every machine gives the same verdict. Raise it for large networks that have no short proof."""
 

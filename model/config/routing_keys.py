@@ -67,6 +67,8 @@ def unread_routing_keys(configs: Iterable[Config]) -> list[str]:
 
 def _reads(config: Config, key: str) -> bool:
     algorithm = config.routing.algorithm
+    if key == "proof_limit_s":  # routers of packets have another proof
+        return config.routing.check and config.router.model != "packet"
     if key in _OF_DETOURS and config.router.model == "packet":  # it has its own in section `packet`
         return False
     if algorithm == "file":  # of one's own: it may read every key

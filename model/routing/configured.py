@@ -69,7 +69,7 @@ def _routing_plan(config: Config, topology: Topology) -> RoutingPlan:
         return _class_plan(config, topology, counts)
     routing = config.routing
     algorithm = str(routing.file) if routing.file is not None else routing.algorithm
-    options = routing.model_dump(exclude={"algorithm", "file", "check", "proof_seconds"})
+    options = routing.model_dump(exclude={"algorithm", "file", "check", "proof_limit_s"})
     options |= {"tables": config.tables, "seed": config.seed, "router": config.router, "dqn": routing.dqn}
     reply, acknowledge, vcs = config.traffic.reply, config.traffic.acknowledge, config.router.vcs
     own = reply is not None and reply.vcs == "own"

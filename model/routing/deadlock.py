@@ -31,7 +31,7 @@ from hopforge.model.routing.reachable_kernel import (
     MAX_DRAWS,
     MAX_EVALUATIONS,
     NO_OUTPUT,
-    PROOF_SECONDS,
+    PROOF_LIMIT_S,
 )
 from hopforge.model.topology import Topology
 
@@ -49,7 +49,7 @@ def check_routing(
     *,
     lengths: NDArray[np.int64] | None = None,
     resends: bool = False,
-    seconds: float = PROOF_SECONDS,
+    seconds: float = PROOF_LIMIT_S,
 ) -> int:
     """Prove that the routing cannot deadlock on this network; the state of the simulation is not touched.
 
@@ -71,7 +71,7 @@ def check_routing(
     resends : bool
         Whether a host on the way may send a packet again (failures during the run).
     seconds : float
-        Most work, in about seconds of processor time (`routing.proof_seconds`).
+        Most work, in about seconds of processor time (`routing.proof_limit_s`).
 
     Returns
     -------
@@ -206,7 +206,7 @@ def _stop_text(topology: Topology, plan: RoutingPlan, name: str, reads: FieldsRe
         f" {word} {value}" for word, value in (("from host", stop.src), ("of length", stop.length)) if value >= 0
     )
     place = f"router {stop.router}, input port {stop.port}, VC {stop.vc}"
-    evaluations = int(MAX_EVALUATIONS * max(1.0, seconds / PROOF_SECONDS))
+    evaluations = int(MAX_EVALUATIONS * max(1.0, seconds / PROOF_LIMIT_S))
     needed = f", of about {stop.value:,} s" if stop.value > seconds else ""
     limits = {
         MANY_DRAWS: f"more than {MAX_DRAWS} draws in one evaluation",
@@ -216,7 +216,7 @@ def _stop_text(topology: Topology, plan: RoutingPlan, name: str, reads: FieldsRe
     if stop.code in limits:
         limit = limits[stop.code]
         fields = ", ".join(f"packet.{field}" for field in ("dst", *sorted(reads.state)))
-        more = "raise routing.proof_seconds, or " if stop.code == LONG else ""
+        more = "raise routing.proof_limit_s, or " if stop.code == LONG else ""
         return (
             f"routing.check: {name} on the {topology.name} is not proved free of deadlock: {limit} "
             f"(it reads {fields}); {more}set routing.check: false to run it without a proof"

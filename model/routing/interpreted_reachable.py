@@ -32,7 +32,7 @@ from hopforge.model.routing.reachable_kernel import (
     PAUSE,
     PAUSED,
     PHASES,
-    PROOF_SECONDS,
+    PROOF_LIMIT_S,
     READS_PHASE,
     READS_PORT,
     READS_SRC,
@@ -71,7 +71,7 @@ class InterpretedExploration(Exploration):
         lengths: NDArray[np.int64],
         *,
         resends: bool = False,
-        seconds: float = PROOF_SECONDS,
+        seconds: float = PROOF_LIMIT_S,
     ) -> None:
         super().__init__(plan, relation, state, reads, destinations, lengths, resends=resends, seconds=seconds)
         self._answers = EveryAnswer(relation, state, plan.table, plan.max_candidates)

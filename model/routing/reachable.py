@@ -58,7 +58,7 @@ from hopforge.model.routing.reachable_kernel import (
     PHASE_ROOM,
     PHASES,
     PORT_ROOM,
-    PROOF_SECONDS,
+    PROOF_LIMIT_S,
     READS_HOPS,
     READS_PHASE,
     READS_PORT,
@@ -148,7 +148,7 @@ class Exploration:
     resends : bool
         Whether another host than the source may send a packet again (failures during the run).
     seconds : float
-        Most work, in about seconds of processor time; for more than `PROOF_SECONDS` more evaluations, too.
+        Most work, in about seconds of processor time; for more than `PROOF_LIMIT_S` more evaluations, too.
     """
 
     def __init__(
@@ -161,7 +161,7 @@ class Exploration:
         lengths: NDArray[np.int64],
         *,
         resends: bool = False,
-        seconds: float = PROOF_SECONDS,
+        seconds: float = PROOF_LIMIT_S,
     ) -> None:
         self._relation, self._state = relation, state
         self._destinations = np.array(destinations, np.int64)
@@ -180,7 +180,7 @@ class Exploration:
         if "hops" in has:
             info[HOPS_CAP] = np.iinfo(np.int32).max if reads.hops_cap is None else reads.hops_cap
         info[MOST_WORK] = int(seconds * 1e9)
-        info[MOST_EVALUATIONS] = MAX_EVALUATIONS * max(1.0, seconds / PROOF_SECONDS)
+        info[MOST_EVALUATIONS] = MAX_EVALUATIONS * max(1.0, seconds / PROOF_LIMIT_S)
         info[PHASES], info[RESENDS] = plan.phases, resends
         info[MOST] = max(plan.max_candidates, plan.every_candidates)
         bounded = not {"user0", "user1"} & has and ("hops" not in has or reads.hops_cap is not None)

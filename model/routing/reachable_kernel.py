@@ -21,11 +21,11 @@ from hopforge.model.network.core.records import (
     vc_in_port,
 )
 
-#: most evaluations of the relation that an exploration of `PROOF_SECONDS` makes, and draws of one evaluation
+#: most evaluations of the relation that an exploration of `PROOF_LIMIT_S` makes, and draws of one evaluation
 MAX_EVALUATIONS, MAX_DRAWS = 400_000_000, 16
 #: most work of an exploration in seconds, unless told; work is counted in about nanoseconds: an evaluation costs
 #: `EVALUATION_WORK` and six for each port of the router, a step `STEP_WORK` and two for each word of its masks
-PROOF_SECONDS, EVALUATION_WORK, STEP_WORK = 50, 60, 25
+PROOF_LIMIT_S, EVALUATION_WORK, STEP_WORK = 50, 60, 25
 #: answers that are kept for each router, to find those that are the same again, and numbers of one besides its mask
 ANSWERS, ANSWER = 16, 9
 #: most classes of one group, with and without fields of the packet that can take any value; and of all destinations

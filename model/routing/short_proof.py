@@ -19,7 +19,7 @@ from hopforge.model.routing.fields_read import fields_read
 from hopforge.model.routing.plan import RoutingPlan
 from hopforge.model.routing.random_ways import random_dependencies
 from hopforge.model.routing.reachable import Exploration, packet_lengths
-from hopforge.model.routing.reachable_kernel import PROOF_SECONDS
+from hopforge.model.routing.reachable_kernel import PROOF_LIMIT_S
 from hopforge.model.routing.regular_networks import Build, IrregularError, Part, Representatives, represent
 from hopforge.model.topology import Topology
 
@@ -43,7 +43,7 @@ def prove_routing(
     build: Build | None = None,
     resends: bool = False,
     whole: int = WHOLE,
-    seconds: float = PROOF_SECONDS,
+    seconds: float = PROOF_LIMIT_S,
 ) -> str:
     """Prove that a routing cannot deadlock: in short on a large regular network, else as `check_routing` does.
 
@@ -94,7 +94,7 @@ def short_proof(
     *,
     build: Build | None = None,
     resends: bool = False,
-    seconds: float = PROOF_SECONDS,
+    seconds: float = PROOF_LIMIT_S,
 ) -> str:
     """Prove on a part of a regular network that its routing cannot deadlock; returns how, for people.
 

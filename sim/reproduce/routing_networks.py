@@ -153,7 +153,7 @@ def method_config(network: str, hosts: int, method: str, vcs: int, **sections: A
             "model": "input_output_queued", "vcs": vcs, "buffer_flits": buffer, "output_buffer_flits": buffer,
             "global_ns": 30,  # as long as all others: one length of link for all networks
         },
-        "routing": METHODS[network][method] | {"proof_seconds": 3600},  # those of 10 000 hosts take long
+        "routing": METHODS[network][method] | {"proof_limit_s": 3600},  # those of 10 000 hosts take long
         **sections,
     })  # fmt: skip
 

@@ -216,7 +216,7 @@ class Simulation:
         proof = prove_routing(
             self.topology, self.plan, self.state, self.config.routing.algorithm, ~silent,
             build=self._smaller_state, resends=resends,
-            seconds=self.config.routing.proof_seconds,
+            seconds=self.config.routing.proof_limit_s,
         )  # fmt: skip
         if self.config.traffic.reply is not None:
             refuse_message_cycle(self.topology, self.plan, self.state, self.config.routing.algorithm)
@@ -261,7 +261,7 @@ class Simulation:
                 lengths = packet_lengths(self.state)
                 check_routing(
                     topology, plan, net, config.routing.algorithm, ~hosts, lengths=lengths, resends=True,
-                    seconds=config.routing.proof_seconds,
+                    seconds=config.routing.proof_limit_s,
                 )  # fmt: skip
                 if net.lookup is not None:
                     check_keys(config, topology, plan, net)

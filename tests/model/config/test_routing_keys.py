@@ -106,6 +106,8 @@ def test_the_table_says_what_algorithms_read(monkeypatch) -> None:
         ("algorithm: valiant, root: 1", "kind: mesh, radices: [4, 4]", ["routing.root"]),
         ("algorithm: valiant, root: 1", "kind: slim_fly, q: 5", []),
         ("algorithm: file, file: mine.py, bias: 3", "kind: mesh, radices: [4, 4]", []),
+        ("algorithm: dor, proof_limit_s: 90", "kind: mesh, radices: [4, 4]", []),
+        ("algorithm: dor, proof_limit_s: 90, check: false", "kind: mesh, radices: [4, 4]", ["routing.proof_limit_s"]),
     ],
 )
 def test_unread_keys_are_told(routing: str, topology: str, unread: list[str]) -> None:
@@ -119,3 +121,8 @@ def test_a_key_that_one_variant_reads_is_read() -> None:
     routing = "router: {vcs: 8}\nrouting: {bias: 3, alpha: 0.1}\n"
     text = f"name: x\ntopology: {{kind: torus, radices: [4, 4]}}\n{routing}{variants}"
     assert unused_sections(parse_config(text, keys=False), ["sweep"]) == ["routing.alpha"]
+
+
+def test_routers_of_packets_have_no_long_proof() -> None:
+    text = "name: x\ntopology: {kind: torus, radices: [4, 4]}\nrouter: {model: packet}\nrouting: {proof_limit_s: 9}\n"
+    assert unread_routing_keys([parse_config(text, keys=False)]) == ["routing.proof_limit_s"]

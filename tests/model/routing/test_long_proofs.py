@@ -16,7 +16,7 @@ from hopforge.model.routing.deadlock import DeadlockError, _stop_text, check_rou
 from hopforge.model.routing.fields_read import fields_read
 from hopforge.model.routing.interpreted_reachable import InterpretedExploration
 from hopforge.model.routing.reachable import Exploration, packet_lengths
-from hopforge.model.routing.reachable_kernel import PROOF_SECONDS
+from hopforge.model.routing.reachable_kernel import PROOF_LIMIT_S
 from hopforge.model.routing.short_proof import prove_routing
 from hopforge.sim.run.simulation import Simulation
 
@@ -69,7 +69,7 @@ def test_a_long_proof_says_how_far_it_is_and_ends(monkeypatch: pytest.MonkeyPatc
     assert words[0] == "proving freedom from deadlock: 1 of 48 destinations"
     assert words[20] == "proving freedom from deadlock: 21 of 48 destinations, about 1 s left"
     with pytest.raises(DeadlockError, match=r"not proved free of deadlock: more than about 1e-05 s of processor time "
-                       r"\(.*\); raise routing.proof_seconds, or set routing.check: false"):  # fmt: skip
+                       r"\(.*\); raise routing.proof_limit_s, or set routing.check: false"):  # fmt: skip
         check_routing(case.topology, plan, state, "dor", seconds=1e-5)
 
 
@@ -93,15 +93,15 @@ def test_destinations_that_take_longest_come_first_and_the_proof_goes_on() -> No
 
 
 def test_more_seconds_prove_what_fewer_do_not() -> None:
-    """`routing.proof_seconds` has limits, and both explorations end at the work that they are given."""
+    """`routing.proof_limit_s` has limits, and both explorations end at the work that they are given."""
     text = (
         f"name: a\ntopology: {TORUS}\nrouter: {{vcs: 3, vc_release: credits}}\n"
-        "routing: {algorithm: star_channel, proof_seconds: %d}\n"
+        "routing: {algorithm: star_channel, proof_limit_s: %d}\n"
     )
-    assert parse_config(text % 1).routing.proof_seconds == 1
-    assert RoutingConfig().proof_seconds == PROOF_SECONDS
+    assert parse_config(text % 1).routing.proof_limit_s == 1
+    assert RoutingConfig().proof_limit_s == PROOF_LIMIT_S
     for bad in (0, 604_801):
-        with pytest.raises(UserError, match=r"routing\.proof_seconds: must be at (least 1|most 604,?800)"):
+        with pytest.raises(UserError, match=r"routing\.proof_limit_s: must be at (least 1|most 604,?800)"):
             parse_config(text % bad)
     assert Simulation(parse_config(text % 7), 0.1, 1).proof
     run = Simulation(parse_config(text.replace("star_channel", "star_channel, check: false") % 7), 0.1, 1)
