@@ -18,6 +18,7 @@ _WEIGHTS = ("weight", "cost", "length", "distance")
 
 _INSTEAD = f"of links hopforge knows the {LATENCY}; leave other attributes out"
 
+_Real = int | float | np.integer | np.floating
 _Link = tuple[Any, Any, Mapping[str, Any]]
 
 
@@ -80,7 +81,7 @@ def link_latencies(graph: Any, routers: Mapping[Any, int], name: str) -> NDArray
 
 def _latency(name: str, a: Any, b: Any, keys: Mapping[str, Any]) -> int:
     value = keys.get(LATENCY, 0)
-    whole = isinstance(value, int | float | np.number) and not isinstance(value, bool) and value == np.floor(value)
+    whole = isinstance(value, _Real) and not isinstance(value, bool) and value == np.floor(value)
     if LATENCY in keys and not (whole and 1 <= value <= MAX_LATENCY):
         raise TopologyError(name, f"link {a} {b}: {LATENCY} must be a whole number, 1 to {MAX_LATENCY}, not {value!r}")
     return int(value)
@@ -101,4 +102,7 @@ def _refuse_others(name: str, links: Sequence[_Link], of_hosts: Sequence[_Link])
 
 def _value(value: Any) -> str:
     """Text of a value, the same for equal numbers; an attribute may be anything, an array too."""
-    return repr(float(value)) if isinstance(value, int | float | np.number) else repr(value)
+    try:
+        return repr(float(value)) if isinstance(value, _Real) else repr(value)
+    except OverflowError:  # a whole number beyond float64
+        return repr(value)

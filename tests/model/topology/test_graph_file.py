@@ -198,3 +198,20 @@ def test_what_a_graph_asks_for_is_used_or_refused(
         return
     with pytest.raises(TopologyError, match=rf"net.json: {message}"):
         read(path)
+
+
+@pytest.mark.parametrize(
+    ("key", "values", "said"),
+    [
+        ("weight", (10**400, 1), "links differ in weight"),
+        ("weight", (np.complex128(2 + 1j), np.complex128(2 + 3j)), "links differ in weight"),
+        ("latency_cycles", (np.complex128(2), 1), "must be a whole number"),
+    ],
+)
+def test_odd_numbers_of_links_are_refused(key: str, values: tuple[object, object], said: str) -> None:
+    import hopforge
+
+    graph = nx.path_graph(3)
+    nx.set_edge_attributes(graph, {(0, 1): values[0], (1, 2): values[1]}, key)
+    with pytest.raises(TopologyError, match=said):
+        hopforge.network(graph)
