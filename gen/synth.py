@@ -60,6 +60,7 @@ def synthesize(
     library: Library | None,
     *,
     recipes: Sequence[str] | None = None,
+    first: bool = False,
     folder: Path | None = None,
     timeout_s: float = 300,
     memory_ns: float = OUTSIDE_NS,
@@ -77,6 +78,8 @@ def synthesize(
         Cells; None: generic gates.
     recipes : sequence of str, optional
         Names in `RECIPES`; by default those of the block.
+    first : bool
+        Take the first recipe that comes to an end, and try no more.
     folder : Path, optional
         Receives netlists and reports, by default nothing is kept.
     timeout_s : float
@@ -103,6 +106,8 @@ def synthesize(
         problems: list[str] = []
         aimed = block.efforts and block.aim_ns is not None
         for recipe in recipes or block.recipes:
+            if first and results:
+                break
             for effort in EFFORTS if aimed and "{ps}" in RECIPES[recipe] else (0.9,):
                 try:
                     results.append(_map(block, top, recipe, effort, library, place, timeout_s, memory_ns))

@@ -36,6 +36,8 @@ PARTS: dict[str, Callable[[Config], Package]] = {
 
 _MEMORY_INPUT_NS, _MEMORY_OUTPUT_NS = 0.1, 0.04  # as in gen.synth_timing
 _STA_TIMEOUT_S = 600
+#: the second where abc does not end with the first, as with some routers
+_RECIPES = ("lut-buffered", "lut-fast")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,6 +62,8 @@ class TimingReport:
         Of the constraints.
     path : tuple of str
         Start and end of the slowest path.
+    recipe : str
+        By which abc chose the cells.
     """
 
     name: str
@@ -70,10 +74,12 @@ class TimingReport:
     slack_ns: float
     period_ns: float
     path: tuple[str, ...]
+    recipe: str
 
     def rows(self) -> Iterator[tuple[str, str]]:
         """Return the report as (subject, words) for a table."""
         yield "top", self.name
+        yield "recipe", self.recipe
         yield "period", f"{self.period_ns:g} ns, slack {self.slack_ns:g} ns"
         yield "slowest path", " to ".join(self.path)
         yield "without a register", _named(self.through)
@@ -103,7 +109,7 @@ def check_timing(
     library: Library,
     *,
     period_ns: float | None = None,
-    recipe: str = "lut-buffered",
+    recipe: str | None = None,
     folder: Path | None = None,
     timeout_s: float = 300,
     progress: Callable[[str], None] = lambda step: None,
@@ -123,8 +129,8 @@ def check_timing(
         Cells.
     period_ns : float, optional
         Of the clock; by default that of the package.
-    recipe : str
-        Of `hopforge.gen.synth_recipes.RECIPES`.
+    recipe : str, optional
+        Of `hopforge.gen.synth_recipes.RECIPES`; by default lut-buffered, or lut-fast where abc does not end with that.
     folder : Path, optional
         Keeps netlist, constraints and the log of OpenSTA.
     timeout_s : float
@@ -152,7 +158,8 @@ def check_timing(
     with tempfile.TemporaryDirectory() if folder is None else staged(folder) as scratch:
         place = Path(scratch)
         progress(f"map {package.name} to cells (at most {timeout_s:g} s of processor time)")
-        synthesize(block, library, recipes=[recipe], folder=place, timeout_s=timeout_s)
+        recipes = _RECIPES if recipe is None else (recipe,)
+        (mapped,) = synthesize(block, library, recipes=recipes, first=True, folder=place, timeout_s=timeout_s)
         (place / "cells.lib").write_text(library.text)
         (place / f"{package.name}.sdc").write_text(constraints)
         netlist = (place / f"{package.name}.v").read_text()
@@ -167,7 +174,7 @@ def check_timing(
         log = done.stdout + done.stderr
         (place / f"{package.name}.log").write_text(log)
         (place / "cells.lib").unlink()
-    return _report(package, log, period_ns)
+    return _report(package, log, period_ns, mapped.recipe)
 
 
 def _script(name: str, netlist: str) -> str:
@@ -199,7 +206,7 @@ def _script(name: str, netlist: str) -> str:
     return "\n".join(lines)
 
 
-def _report(package: Package, log: str, period_ns: float) -> TimingReport:
+def _report(package: Package, log: str, period_ns: float, recipe: str) -> TimingReport:
     parts = re.split(r"^(CONSTRAINTS|MEMORIES|SETUP|THROUGH|CONSTANT|SLOWEST|END)$", log, flags=re.MULTILINE)
     said = dict(zip(parts[1::2], parts[2::2], strict=True))
     slack = re.search(r"^\s*(-?[\d.]+)\s+slack", said.get("SLOWEST", ""), re.MULTILINE)
@@ -224,6 +231,7 @@ def _report(package: Package, log: str, period_ns: float) -> TimingReport:
         slack_ns=float(slack[1]),
         period_ns=period_ns,
         path=ends,
+        recipe=recipe,
     )
 
 

@@ -11,6 +11,7 @@ from hopforge.gen.constraints import constraints_as_data, constraints_text
 from hopforge.gen.lookup import lookup_files
 from hopforge.gen.package import package_constraints
 from hopforge.gen.synth_cells import Library
+from hopforge.gen.synth_recipes import RECIPES
 from hopforge.gen.timing import PARTS, check_timing
 from hopforge.model.config import parse_config
 from hopforge.model.errors import UserError
@@ -98,6 +99,17 @@ def test_what_is_wrong_is_found(tmp_path, monkeypatch):
     assert report.path == ("resp_ready", "req_ready")
     assert report.problems[-1].startswith("resp_ready to req_ready: 0.")
     assert report.problems[-1].endswith(" ns too long for 1 ns")
+
+
+@needs_sta
+def test_a_recipe_that_does_not_end_gives_way_to_the_next(monkeypatch):
+    """As with routers of 64 bits a flit, where abc ends without a result."""
+    monkeypatch.setattr("hopforge.gen.timing._RECIPES", ("broken", "area"))
+    monkeypatch.setitem(RECIPES, "broken", "no_such_command_of_abc")
+    report = check_timing(parse_config(CONFIGS["lookup"]), "lookup", library())
+    assert ("recipe", "area-0.9") in list(report.rows())
+    with pytest.raises(UserError, match="no recipe came to an end: broken: "):
+        check_timing(parse_config(CONFIGS["lookup"]), "lookup", library(), recipe="broken")
 
 
 @needs_sta

@@ -28,7 +28,9 @@ def timing(
     period_ns: Annotated[
         float | None, typer.Option("--period-ns", help="Clock period in the constraints (default: the package's).")
     ] = None,
-    recipe: Annotated[str, typer.Option(help="Recipe of abc.")] = "lut-buffered",
+    recipe: Annotated[
+        str | None, typer.Option(help="Recipe of abc (default: lut-buffered, else lut-fast).")
+    ] = None,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="Folder of all files (default: build/NAME/timing).")
     ] = None,
