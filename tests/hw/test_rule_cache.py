@@ -40,7 +40,8 @@ EVENTS = ("hits", "fills", "evictions", "drops", "flushes", "refused", "insertio
 @cache
 def recorded(name: str) -> RuleCacheRun:
     lookups = 900 if CASES[name].ways is None else 450  # walks make runs of sets longer
-    return rule_cache_run(CASES[name], RuleCacheTraffic(lookups=lookups, seed=4, updates=0.1))
+    seed = 31 if name == "mep, sets of two" else 4  # a line takes the place of two inside it
+    return rule_cache_run(CASES[name], RuleCacheTraffic(lookups=lookups, seed=seed, updates=0.1))
 
 
 @pytest.mark.parametrize("name", list(CASES))
