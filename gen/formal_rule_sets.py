@@ -90,7 +90,8 @@ class RuleSetsProof(RuleCacheProof):
             word = lines.memories[way].word
             value, valid = word[: p.address_bits], word[-1]
             length = word[p.address_bits : p.address_bits + lines.length_bits]
-            mask = prefix_bits(length, p.address_bits) if lines.length_bits else Const(-1, p.address_bits)
+            full = Const((1 << p.address_bits) - 1, p.address_bits)  # -1 would be signed, and equal to no mask
+            mask = prefix_bits(length, p.address_bits) if lines.length_bits else full
             answer = word[p.address_bits + lines.length_bits : -1]
             held.append(valid & self._agree(value, self.address, mask))
             yield ~held[-1] | pending | (answer == self.answer)

@@ -11,7 +11,7 @@ import numpy as np
 from hopforge.gen.mutate import SELECTOR, Mutant, Netlist
 from hopforge.gen.verilated_runtime import build_model
 from hopforge.sim.cosim.poked_counters import CounterBits, counter_bits
-from hopforge.sim.drive.replay import Replay
+from hopforge.sim.drive.replay import Columns, Replay, port_columns
 from hopforge.sim.drive.runner import UNOPTIMISED, SimulatorError, is_short, member_name
 
 _BUILD_TIMEOUT_S = 900
@@ -131,24 +131,38 @@ def _verilated(top: str, name: str, ports: Collection[str]) -> str:
     return f"top->rootp->{top}__DOT__{words}"
 
 
+def _set(port: Columns) -> str:
+    """Return the statement that sets an input of the model from a row."""
+    if port.words > 1:
+        return f"    SET({member_name(port.name)}, {port.first});"
+    return f"    top->{member_name(port.name)} = row[{port.first}];"
+
+
 def _race_source(top: str, replay: Replay, around: Surroundings, counters: Sequence[CounterBits]) -> str:
     """Return the C++ loop: a trace, what counters begin with, and mutants as arguments; a line for each to stdout."""
     inputs, outputs = len(replay.inputs), len(replay.outputs)
-    sets = "\n".join(f"    top->{member_name(name)} = row[{index}];" for index, name in enumerate(replay.inputs))
+    ins = port_columns(replay.inputs)
+    sets = "\n".join(_set(port) for port in ins)
     uses = "\n".join(
-        f"    top->{member_name(name)} = row[{index}]"
-        + (f" & {around.used_masks[name]}ull;" if name in around.used_masks else ";")
-        for index, name in enumerate(replay.inputs)
+        f"    top->{member_name(port.name)} = row[{port.first}] & {around.used_masks[port.name]}ull;"
+        if port.name in around.used_masks
+        else _set(port)
+        for port in ins
     )
     gets = "\n".join(
-        f"        got[{index}] = top->{member_name(output.name)};" for index, output in enumerate(replay.outputs)
+        f"        GET({member_name(port.name)}, {port.first});"
+        if port.words > 1
+        else f"        got[{port.first}] = top->{member_name(port.name)};"
+        for port in port_columns([output.name for output in replay.outputs])
     )
     ports = {output.name for output in replay.outputs}
     pokes = "\n".join(_poke(_verilated(top, bits.register, ports), bits) for bits in counters)
     names = ", ".join(f'"{output.name}"' for output in replay.outputs)
     gates = ", ".join(map(str, replay.gates))
     tick = "top->clk = 1; top->eval(); top->clk = 0;" if replay.clocked else ""
-    zeros = " ".join(f"top->{member_name(name)} = 0;" for name in replay.inputs)
+    zeros = " ".join(
+        f"ZERO({member_name(port.name)})" if port.words > 1 else f"top->{member_name(port.name)} = 0;" for port in ins
+    )
     reset = f"{zeros} top->rst = 1; for (int i = 0; i < cycles; i++) {{ top->eval(); {tick} }} top->rst = 0;"
     rounds = ", ".join(f"{{{use.begin}, {use.cycles}, {use.reset_cycles}, {_AFTER_RESET}}}" for use in around.uses)
     last = f"{{0, {around.used_cycles}, 2, SIZE_MAX}}"
@@ -164,6 +178,13 @@ def _race_source(top: str, replay: Replay, around: Surroundings, counters: Seque
 #include <cstdlib>
 #include <memory>
 #include <vector>
+
+#define ZERO(port) for (size_t i = 0; i < sizeof top->port / 4; i++) top->port[i] = 0;
+#define SET(port, first) for (size_t i = 0; i < sizeof top->port / 4; i++) {{ \\
+    top->port[i] = static_cast<uint32_t>(row[first + i / 2] >> 32 * (i % 2)); }}
+#define GET(port, first) for (size_t i = 0; i < sizeof top->port / 4; i++) {{ \\
+    if (i % 2 == 0) got[first + i / 2] = 0; \\
+    got[first + i / 2] |= static_cast<uint64_t>(top->port[i]) << 32 * (i % 2); }}
 
 static const char *const names[] = {{{names}}};
 static const int gates[] = {{{gates}}};

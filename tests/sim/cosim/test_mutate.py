@@ -18,7 +18,7 @@ from hopforge.sim.cosim import mutate as mutate_module
 from hopforge.sim.cosim import mutation_verdicts
 from hopforge.sim.cosim.mutate import block_names, mutate, sample_seed
 from hopforge.sim.cosim.mutation_kept import keeper
-from hopforge.sim.cosim.mutation_race import Surroundings, Use, build, play
+from hopforge.sim.cosim.mutation_race import Surroundings, Use, _race_source, build, play
 from hopforge.sim.cosim.mutation_report import (
     BLOCKS,
     MutationReport,
@@ -514,3 +514,13 @@ def test_mistakes_are_one_line(tmp_path: Path) -> None:
     assert not (tmp_path / "out").exists()
     ran = CliRunner().invoke(app, ["mutate", "--help"])
     assert "CONFIG" in ran.output
+
+
+def test_a_port_of_several_words_is_set_once() -> None:
+    """Verilator keeps more than 64 bits in an array: it takes no word, and each word has a column of its own."""
+    none = np.zeros((1, 3), np.uint64)
+    replay = Replay(("narrow", "wide", "wide"), (Output("sum"), Output("sum"), Output("low")), none, none)
+    source = _race_source("top", replay, Surroundings(), [])
+    assert source.count("    SET(wide, 1);\n") == 2 and "top->wide =" not in source  # before a reset, and the trace
+    assert source.count("top->narrow = row[0];") == 2
+    assert "GET(sum, 0);" in source and "got[2] = top->low;" in source and "ZERO(wide)" in source
