@@ -203,6 +203,8 @@ WATCHED: dict[str, tuple[str, ...]] = {
     "loren-sizes": ("loren.fig3.1", "loren.fig4.5"),
     "loren-throughput": ("loren.fig6.1", "loren.fig6-bounds"),
     "loren-uniform1024": ("loren.fig6.1",),
+    "routing-dragonfly-1000": ("routing.dragonfly",),
+    "routing-hyperx-1000": ("routing.hyperx",),
     "routing-polarfly-1000": ("routing.polarfly",),
     "routing-slim_fly-1000": ("routing.slim_fly",),
     "rules.entries": ("rules.zipf",),
