@@ -3,14 +3,18 @@
 import faulthandler
 import gc
 import os
+import re
 import signal
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 import pytest
 from _pytest.faulthandler import fault_handler_stderr_fd_key
 from hypothesis import HealthCheck, Phase, settings
+
+from hopforge.model.output import results
+from hopforge.model.output.column_notes import ColumnNote, column_notes
 
 STUDY = os.environ.get("HOPFORGE_STUDY") == "1"
 
@@ -54,6 +58,10 @@ LONG = (
 )  # fmt: skip
 
 
+#: tables and columns that tests of writing make up
+MADE_UP = re.compile(r"(ours|theirs|t\d?)\..*|measurement\.mine")
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Skip tests marked ``study`` unless HOPFORGE_STUDY=1 (make study), and give them time; begin with long files."""
     here = Path(__file__).parent
@@ -63,6 +71,23 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if item.get_closest_marker("study"):
             item.add_marker(mark)
+
+
+@pytest.fixture(autouse=True)
+def _every_column_is_explained(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Fail a test in which a table of results is written with a column that `model/output/column_notes.csv` lacks."""
+    unknown: set[str] = set()
+
+    def noted(table: str, columns: Iterable[str], units: Mapping[str, str] | None = None) -> dict[str, ColumnNote]:
+        columns = list(columns)
+        found = column_notes(table, columns, units)
+        unknown.update(f"{table}.{column}" for column in columns if column not in found)
+        return found
+
+    monkeypatch.setattr(results, "column_notes", noted)
+    yield
+    missing = [name for name in sorted(unknown) if not MADE_UP.fullmatch(name)]
+    assert missing == [], "columns without a line in model/output/column_notes.csv"
 
 
 def pytest_collection_finish() -> None:

@@ -14,12 +14,12 @@ __all__ = ["ANY_TABLE", "ColumnNote", "all_notes", "column_notes"]
 
 #: in place of the name of a table: any
 ANY_TABLE = "*"
-_SHARES = re.compile(r"(?P<of>.+)_(?P<what>median|p95|p99|max|std)")
+_SHARES = re.compile(r"(?P<of>.+)_(?P<what>median|p95|p99|max|std|lowest|highest)")
 #: columns of a class of traffic begin with its name
 _OF_CLASS = re.compile(r"[a-z][a-z0-9_]*_(offered|accepted|saturated|latency)")
 _WORDS = {
     "median": "median", "p95": "smallest value that 95 % do not exceed", "p99": "the same for 99 %",
-    "max": "largest value", "std": "standard deviation",
+    "max": "largest value", "std": "standard deviation", "lowest": "lowest value", "highest": "highest value",
 }  # fmt: skip
 
 
@@ -54,8 +54,9 @@ def _note(table: str, column: str) -> ColumnNote | None:
     for place in (table, ANY_TABLE):
         if (place, column) in known:
             return known[place, column]
-    if re.fullmatch(r"frame_\d+", column) and (table, "frame_N") in known:
-        return known[table, "frame_N"]
+    numbered = (table, re.sub(r"_\d+$", "_N", column))
+    if numbered in known:
+        return known[numbered]
     of_class = _OF_CLASS.fullmatch(column)
     if of_class and (table, f"CLASS_{of_class[1]}") in known:
         return known[table, f"CLASS_{of_class[1]}"]

@@ -19,7 +19,8 @@ Units and meanings are in the files themselves:
 
 A unit of 1 is a share or a factor. Without a unit a column is a number of things, a name, or a text. Where a run counts
 in other units than this page says, its files say so (`series` of routers with times in ns). `NAME_median`, `NAME_p95`,
-`NAME_p99`, `NAME_max` and `NAME_std` are median, percentiles, largest value and standard deviation of NAME.
+`NAME_p99`, `NAME_max`, `NAME_std`, `NAME_lowest` and `NAME_highest` are median, percentiles, largest value, standard
+deviation, lowest and highest value of NAME.
 """
 
 
