@@ -29,7 +29,8 @@ def test_every_note_has_a_meaning_and_a_known_unit() -> None:
     assert len(notes) > 200
     assert {note.unit for note in notes.values()} <= {
         "", "1", "%", "cycles", "ns", "s", "J", "nJ", "bytes", "flits", "flits per cycle", "flits per host and cycle",
-        "million packets per second", "Gbit/s", "mm²", "W", "unit of the schedule", "ms", "MiB", "GiB", "1/s", "million/s",
+        "million packets per second", "Gbit/s", "mm²", "W", "unit of the schedule", "ms", "MiB", "GiB", "1/s",
+        "million/s",
     }  # fmt: skip
     assert [key for key, note in notes.items() if not note.meaning] == []
     assert {table for table, _ in notes} > {ANY_TABLE, "measurement", "runs", "curve", "classes", "comparison"}
