@@ -114,6 +114,7 @@ WIDE = {
     "130 hosts": "{kind: mesh, radices: [2], hosts_per_router: 130}",
     "HyperX": "{kind: hyperx, sizes: [4], hosts_per_router: 64}",
 }
+HOSTS = ("70 hosts", "130 hosts")  # masks of two words and of three
 GOLDEN = {
     "plain": {"vcs": 2, "buffer_flits": 4},
     "input first": {"vcs": 3, "buffer_flits": 3, "va": "input_first", "rc_cycles": 1},
@@ -128,7 +129,8 @@ GOLDEN = {
 
 
 @pytest.mark.parametrize(
-    ("network", "router"), [*((network, "plain") for network in WIDE), *(("70 hosts", router) for router in GOLDEN)]
+    ("network", "router"),
+    [*((hosts, router) for hosts in HOSTS for router in GOLDEN), ("64 hosts", "plain"), ("HyperX", "plain")],
 )
 def test_wide_routers_equal_golden_routers(network: str, router: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Every flit is sent and taken in the same cycle; golden routers have sets of ports, no words."""
