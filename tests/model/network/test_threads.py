@@ -109,7 +109,8 @@ def figures(state: NetState) -> dict[str, Any]:
     names = (
         "output_vc", "input_port", "output_port", "router", "host_credits", "host_tail_sent", "histogram",
         "network_histogram", "router_rng", "host_rng", "switching", "asking", "draining", "active", "waiting",
-        "wanted", "heads_at", "sa_recent", "va_recent", "spec_port", "spec_mask", "flit_events", "credit_events", "ready_events", "input_vc",
+        "wanted", "heads_at", "sa_recent", "va_recent", "spec_port", "spec_mask",
+        "flit_events", "credit_events", "ready_events", "input_vc",
         "host",
     )  # fmt: skip
     for name in names:
