@@ -86,8 +86,8 @@ class NextChoice(wiring.Component):
         for o, each in behind.items():
             entry = Signal(known + 1, name=f"entry{o}")
             equal: dict[Route, list[int]] = {}
-            for number, route in enumerate(each.routes):
-                equal.setdefault(route, []).append(number)
+            for dst, route in enumerate(each.routes):
+                equal.setdefault(route, []).append(dst)
             with m.Switch(self.data[: p.address_bits]):
                 for route, numbers in equal.items():
                     with m.Case(*numbers):

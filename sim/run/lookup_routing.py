@@ -137,8 +137,7 @@ def check_keys(config: Config, topology: Topology, plan: RoutingPlan, state: Net
     if plan.among is not None:  # a row has all ports of which a router takes one
         plan = plan.among
         tables = Tables(routing=plan.table, max_candidates=plan.max_candidates, inject_mask=plan.inject_mask)
-        router = RouterParameters(vcs=config.router.vcs)
-        state = build_net(topology, router, SourceParameters(), tables, seed=1)
+        state = build_net(topology, RouterParameters(vcs=config.router.vcs), SourceParameters(), tables, seed=1)
     reduction = configured_reduction(config, topology)
     vcs, phases = config.router.vcs, plan.phases
     inputs = topology.routers * topology.max_ports * vcs
