@@ -109,9 +109,15 @@ BY_ENTROPY = "algorithm: minimal, spread: entropy"
 
 @pytest.mark.parametrize("config", [
     config_of(more=", route_computation: lookup", lookup="ports_per_engine: 2"),
-    config_of(more=", route_computation: lookup", lookup="lag: {members: 2, max_members: 2}"),
+    pytest.param(
+        config_of(more=", route_computation: lookup", lookup="lag: {members: 2, max_members: 2}"),
+        marks=pytest.mark.study,
+    ),
     config_of(BY_ENTROPY, ", flit_bits: 80", ", entropy: {values: 5}"),
-    config_of(BY_ENTROPY, ", route_computation: lookup", ", entropy: {values: 5}", "ports_per_engine: 1"),
+    pytest.param(
+        config_of(BY_ENTROPY, ", route_computation: lookup", ", entropy: {values: 5}", "ports_per_engine: 1"),
+        marks=pytest.mark.study,
+    ),
 ])  # fmt: skip
 def test_rtl_is_the_simulator_with_engines_groups_of_links_and_entropy(config: Config) -> None:
     """Every flit in its cycle; routers that take another number for themselves are found."""
