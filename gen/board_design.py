@@ -131,6 +131,8 @@ def network_on_board_design(config: Config) -> NetworkDesign:
     if design.paths is not None:
         raise UserError("tables.scheme must have one path for each pair for a network on a board, not k_shortest")
     hosts, params = len(design.topology.host_router), design.params[0]
+    if params.entropy_bits:
+        raise UserError("traffic.entropy must be null for a network on a board, whose hosts write none")
     if not 2 <= hosts <= _MOST_HOSTS:
         raise UserError(f"a network on a board must have 2 to {_MOST_HOSTS} hosts, not {hosts}")
     if params.switching == "vct" and params.buffer_flits < _MOST_FLITS:

@@ -204,6 +204,8 @@ def _stream(design: NetworkDesign, router: int, port: int, host: int) -> StreamP
             "packet"
         )
     params = design.params[router]
+    if params.entropy_bits:
+        raise UserError("traffic.entropy must be null with router.host_ports=axi_stream: an adapter writes none")
     own = host if params.rc == "table" else int(design.topology.host_address[host])
     try:
         return StreamParams(

@@ -128,7 +128,11 @@ def router_parameters_as_data(params: RouterParams) -> dict[str, Any]:
     if params.lookahead is None:
         del content["lookahead"]
     else:
-        content["lookahead"] = dataclasses.asdict(params.lookahead)
+        content["lookahead"] = ahead = dataclasses.asdict(params.lookahead)
+        if not params.lookahead.behind:
+            del ahead["behind"]
+    if not params.entropy_bits:
+        del content["entropy_bits"]
     content["routes"] = [[route.ports, route.route_class, route.escape] for route in params.routes]
     content["lookup"] = None if params.lookup is None else lookup_parameters_as_data(params.lookup)
     content["quality"] = None if params.quality is None else dataclasses.asdict(params.quality)

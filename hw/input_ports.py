@@ -13,6 +13,7 @@ from hopforge.hw.flit_buffer import FlitBuffer
 from hopforge.hw.free_queue import offered_masks, offers_ahead
 from hopforge.hw.protected_buffer import FLIT_EVENTS
 from hopforge.hw.route_table import route_layout
+from hopforge.hw.spread_choice import KEY_BITS
 from hopforge.hw.vc_request import VcRequest, credit_bits
 from hopforge.hw.vc_turn import VcTurn
 from hopforge.model.router.params import RouterParams
@@ -71,6 +72,7 @@ class InputPorts(wiring.Component):
     offered: Signal
     stays: Signal
     follows: Signal
+    spread_key: Signal
     ahead_asks: Signal
     ahead_dst: Signal
     ahead_accepted: Signal
@@ -125,6 +127,8 @@ class InputPorts(wiring.Component):
             members["va_wanted_port"] = Out(p.vcs * p.ports)
         if p.speculation:
             members |= {"guess_request": Out(p.vcs * p.ports), "guess_confirmed": Out(p.vcs)}
+        if self.spreads:
+            members["spread_key"] = In(KEY_BITS)
         if self.looks_up and p.lookup is not None:
             if p.ports_per_engine > 1:
                 members["asking"] = Out(asking_signature(p))
@@ -158,6 +162,10 @@ class InputPorts(wiring.Component):
         stored = {"kind": 2, "length": p.length_bits if p.switching == "vct" else 0}
         if p.rc == "lookup":
             stored["dst"] = p.address_bits
+        if self.spreads:
+            stored["src"] = p.address_bits
+            if p.entropy_bits:
+                stored["entropy"] = p.entropy_bits
         if not self.looks_up:
             stored["route"] = route_layout(p).size
         self._front_layout = StructLayout(stored)
@@ -175,6 +183,11 @@ class InputPorts(wiring.Component):
     def looks_up(self) -> bool:
         """Whether it asks a lookup engine for this router, its own or (with ``asking``) one that it shares."""
         return self.params.rc == "lookup" and not self.params.carries(self.port)
+
+    @property
+    def spreads(self) -> bool:
+        """Whether it takes one of the ports that its engine answers, by the hash of source and destination."""
+        return self.looks_up and self.params.spread_router is not None
 
     def _pairs(self, word: Value, v: int) -> Value:
         return self._of(word, v, self.params.ports * self.params.vcs)

@@ -35,6 +35,10 @@ class InputQueues(InputPorts):
             m.d.comb += written.length.eq(head[2 * p.address_bits + p.tag_bits :][: p.length_bits])
         if p.rc == "lookup":
             m.d.comb += written.dst.eq(dst)
+        if self.spreads:
+            m.d.comb += written.src.eq(head[p.address_bits : 2 * p.address_bits])
+            if p.entropy_bits:
+                m.d.comb += written.entropy.eq(head[p.entropy_at : p.entropy_at + p.entropy_bits])
         if not self.looks_up:
             m.d.comb += written.route.eq(self.route)
         m.d.comb += [buffer.w_data.eq(head), buffer.w_note.eq(written), self.word.data.eq(buffer.data)]

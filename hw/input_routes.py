@@ -3,6 +3,7 @@
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib.data import View
 from amaranth.lib.wiring import In
+from amaranth.utils import ceil_log2
 
 from hopforge.hw.input_ports import HEAD
 from hopforge.hw.input_queues import InputQueues, number_of
@@ -12,6 +13,7 @@ from hopforge.hw.next_lookup import NextAnswer
 from hopforge.hw.round_robin import RoundRobin, select
 from hopforge.hw.route_table import route_layout
 from hopforge.hw.shared import place
+from hopforge.hw.spread_choice import SpreadChoice
 from hopforge.hw.vc_request import VcRequest, class_bits
 from hopforge.model.router.params import CLASS_BITS, PORT_BITS
 
@@ -116,7 +118,18 @@ class InputRoutes(InputQueues):
         output = lookup.resp_output
         ports = Signal(p.ports)
         route_class = Signal(class_bits(p))
-        if p.output_kind == "port_set":
+        if self.spreads:
+            m.submodules.spread = choice = SpreadChoice(params=p, counts=range(p.ports + 1))
+            asker = Cat(lookup.resp_tag[: ceil_log2(p.vcs)] == v for v in range(p.vcs))
+            m.d.comb += [
+                choice.data.eq(select(asker, [Cat(front.dst, front.src) for front in self.front])),
+                choice.key.eq(self.spread_key),
+                choice.ports.eq(output),
+                ports.eq(choice.port),
+            ]
+            if p.entropy_bits:
+                m.d.comb += choice.entropy.eq(select(asker, [front.entropy for front in self.front]))
+        elif p.output_kind == "port_set":
             m.d.comb += ports.eq(output)
         else:
             port, kind = output[:PORT_BITS], output[PORT_BITS : PORT_BITS + CLASS_BITS]

@@ -1,15 +1,18 @@
 """Look-ahead: the route that a head has brought along, and the one that it takes to the next router."""
 
-from amaranth.hdl import Cat, Const, Module, Signal
+from amaranth.hdl import Cat, Const, Module, Signal, Value
 from amaranth.lib import wiring
 from amaranth.lib.data import View
 from amaranth.lib.wiring import In, Out
 
+from hopforge.hw.and_or import and_or
 from hopforge.hw.route_table import route_layout
+from hopforge.hw.spread_choice import KEY_BITS, SpreadChoice
 from hopforge.hw.vc_request import class_bits
-from hopforge.model.router.params import CLASS_BITS, RouterParams
+from hopforge.model.router.params import CLASS_BITS, Route, RouterParams
+from hopforge.model.topology.spread import router_key
 
-__all__ = ["BroughtRoute", "NextRoute"]
+__all__ = ["BroughtRoute", "NextChoice", "NextRoute"]
 
 _HEAD = 0  # bit of a flit's kind
 
@@ -47,6 +50,66 @@ class NextRoute(wiring.Component):
         m.d.comb += self.sent.eq(self.data)
         with m.If(self.kind[_HEAD]):
             m.d.comb += self.sent[first:last].eq(ahead)
+        return m
+
+
+class NextChoice(wiring.Component):
+    """As `NextRoute`, where routers take one of several ports: the choice of the router behind the own ``port``.
+
+    Parameters
+    ----------
+    params : RouterParams
+        The router, with look-ahead and a spread.
+    """
+
+    kind: Signal
+    data: Signal
+    port: Signal
+    sent: Signal
+
+    def __init__(self, *, params: RouterParams):
+        self.params = params
+        super().__init__({
+            "kind": In(2), "data": In(params.width_bits), "port": In(params.ports), "sent": Out(params.width_bits),
+        })  # fmt: skip
+
+    def elaborate(self, platform: object) -> Module:
+        """Build a table for every router behind, and the choice of the one that the packet comes to."""
+        m = Module()
+        p = self.params
+        assert p.lookahead is not None
+        behind = {o: each for o, each in enumerate(p.lookahead.behind) if each is not None}
+        counts = sorted({route.ports.bit_count() for each in behind.values() for route in each.routes})
+        m.submodules.choice = choice = SpreadChoice(params=p, counts=counts)
+        known = p.ports + CLASS_BITS  # bit of an entry that is there
+        entries: list[tuple[Value, Value]] = []
+        for o, each in behind.items():
+            entry = Signal(known + 1, name=f"entry{o}")
+            equal: dict[Route, list[int]] = {}
+            for dst, route in enumerate(each.routes):
+                equal.setdefault(route, []).append(dst)
+            with m.Switch(self.data[: p.address_bits]):
+                for route, numbers in equal.items():
+                    with m.Case(*numbers):
+                        m.d.comb += entry.eq(route.ports | route.route_class << p.ports | 1 << known)
+            entries.append((self.port[o], entry))
+        keys = [(self.port[o], Const(router_key(each.router), KEY_BITS)) for o, each in behind.items()]
+        entry = Signal(known + 1)
+        number = Signal(p.port_field_bits)
+        m.d.comb += [
+            entry.eq(and_or(entries, len(entry))),
+            choice.data.eq(self.data),
+            choice.key.eq(and_or(keys, KEY_BITS)),
+            choice.ports.eq(entry[: p.ports]),
+            number.eq(and_or([*((choice.port[o], Const(o, len(number))) for o in range(p.ports)),
+                              (~choice.port.any(), Const(p.ports, len(number)))], len(number))),
+            self.sent.eq(self.data),
+        ]  # fmt: skip
+        if p.entropy_bits:
+            m.d.comb += choice.entropy.eq(self.data[p.entropy_at : p.entropy_at + p.entropy_bits])
+        with m.If(self.kind[_HEAD]):
+            field = Cat(number, entry[p.ports : known]) & entry[known].replicate(p.route_bits)
+            m.d.comb += self.sent[p.route_at : p.route_at + p.route_bits].eq(field)
         return m
 
 

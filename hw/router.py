@@ -8,13 +8,13 @@ from amaranth.lib import wiring
 from amaranth.lib.data import View
 from amaranth.lib.wiring import In
 
-from hopforge.hw.next_route import BroughtRoute, NextRoute
+from hopforge.hw.next_route import BroughtRoute, NextChoice, NextRoute
 from hopforge.hw.protected_buffer import FLIT_EVENTS
 from hopforge.hw.route_table import RouteTable, route_layout
 from hopforge.hw.router_core import RouterCore, router_members
 from hopforge.hw.shared import shared
 from hopforge.hw.spread_choice import SpreadChoice
-from hopforge.model.router.params import RouterParams, check_input_vcs
+from hopforge.model.router.params import LookAhead, RouterParams, check_input_vcs
 from hopforge.model.topology.spread import router_key
 
 __all__ = ["Router"]
@@ -74,18 +74,15 @@ class Router(wiring.Component):
             self.dropped.eq(core.dropped),
             *(getattr(self, name).eq(getattr(core, name)) for name in FLIT_EVENTS if p.protection is not None),
         ]
+        if p.rc == "lookup" and p.spread_router is not None:
+            m.d.comb += core.spread_key.eq(router_key(p.spread_router))
         if p.rc == "lookup":
             for outside, inside in zip(self.control, core.control, strict=True):
                 wiring.connect(m, wiring.flipped(outside), inside)
-        for i, port in enumerate(self.port):
+        for i in range(p.ports):
             if p.lookahead is not None and not p.asks_ahead:
-                ahead = NextRoute(params=p)
-                m.submodules[f"next{i}"] = shared(ahead, platform, p.structure, p.lookahead.next_routes)
-                m.d.comb += [
-                    ahead.kind.eq(port.in_flit.kind),
-                    ahead.data.eq(port.in_flit.data),
-                    core.port[i].in_flit.data.eq(ahead.sent),
-                ]
+                self._next(m, platform, i, core, p.lookahead)
+            port = self.port[i]
             if p.carries(i):
                 brought = BroughtRoute(params=p)
                 m.submodules[f"brought{i}"] = shared(brought, platform, p.structure)
@@ -100,6 +97,22 @@ class Router(wiring.Component):
                 self._spread(m, platform, i, core, table)
         return m
 
+    def _next(self, m: Module, platform: object, i: int, core: RouterCore, ahead: LookAhead) -> None:
+        """Let the head that comes to a port take along what the next router would look up."""
+        p, port = self.params, self.port[i]
+        unit: NextRoute | NextChoice
+        if ahead.behind:
+            unit = NextChoice(params=p)
+            m.d.comb += unit.port.eq(View(route_layout(p), core.route[i]).ports)
+        else:
+            unit = NextRoute(params=p)
+        m.submodules[f"next{i}"] = shared(unit, platform, p.structure, ahead.behind or ahead.next_routes)
+        m.d.comb += [
+            unit.kind.eq(port.in_flit.kind),
+            unit.data.eq(port.in_flit.data),
+            core.port[i].in_flit.data.eq(unit.sent),
+        ]
+
     def _spread(self, m: Module, platform: object, i: int, core: RouterCore, table: RouteTable) -> None:
         """Leave one of the ports of the route of the head that comes to a port."""
         p = self.params
@@ -113,6 +126,8 @@ class Router(wiring.Component):
             choice.ports.eq(table.route.ports),
             View(route_layout(p), core.route[i]).ports.eq(choice.port),
         ]
+        if p.entropy_bits:
+            m.d.comb += choice.entropy.eq(self.port[i].in_flit.data[p.entropy_at : p.entropy_at + p.entropy_bits])
 
     def _connect_around_next(self, m: Module, outside: Any, inside: Any) -> None:
         """Connect a port, but for the data of the flit that comes in."""

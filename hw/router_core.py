@@ -23,6 +23,7 @@ from hopforge.hw.round_robin import select
 from hopforge.hw.route_table import route_layout
 from hopforge.hw.shared import place, shared
 from hopforge.hw.shared_lookup import SharedLookup
+from hopforge.hw.spread_choice import KEY_BITS
 from hopforge.hw.switch_allocator import SwitchAllocator
 from hopforge.hw.vc_allocator import VcAllocator
 from hopforge.model.router.params import RouterParams
@@ -70,6 +71,8 @@ class RouterCore(wiring.Component):
     Every output is a register or follows from registers alone, in mode lookup too (a TCAM outside excepted): a
     simulator may evaluate a core at the clock's edge only.
 
+    Mode lookup with a spread: ``spread_key`` is `router_key` of the router.
+
     Mode table: ``route[i]`` is the entry of the destination that stands on ``port[i].in_flit``, in the same cycle.
 
     Parameters
@@ -81,6 +84,7 @@ class RouterCore(wiring.Component):
     port: Sequence[Any]
     control: Sequence[Any]
     route: Sequence[Signal]
+    spread_key: Signal
     enable: Signal
     clear_drops: Signal
     dropped: Signal
@@ -90,6 +94,8 @@ class RouterCore(wiring.Component):
     def __init__(self, *, params: RouterParams):
         self.params = p = params
         members = router_members(p)
+        if p.rc == "lookup" and p.spread_router is not None:
+            members["spread_key"] = In(KEY_BITS)
         if p.rc == "table" or p.lookahead is not None:
             members["route"] = In(route_layout(p).size).array(p.ports)
         super().__init__(members)
@@ -134,6 +140,8 @@ class RouterCore(wiring.Component):
         if p.va == "free_queue":
             for name in ("at_or_after", "offers", "offered", "stays", "follows"):
                 beyond[name] = Cat(getattr(output, name) for output in self.outputs)
+        if p.rc == "lookup" and p.spread_router is not None:
+            beyond["spread_key"] = self.spread_key
         for i, unit in enumerate(self.inputs):
             kind = p.structure, unit.rules, unit.masks, p.rc_cycles_at(i), unit.looks_up
             place(m, f"input{i}", unit, platform, *kind, **beyond)

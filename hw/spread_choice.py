@@ -11,6 +11,7 @@ from amaranth.lib.wiring import In, Out
 from hopforge.hw.and_or import any_of
 from hopforge.model.router.params import RouterParams
 from hopforge.model.topology.spread import (
+    ENTROPY_FACTOR,
     FEW_BITS,
     FEW_WAYS,
     FIRST_FACTORS,
@@ -21,19 +22,20 @@ from hopforge.model.topology.spread import (
     SECOND_FACTORS,
 )
 
-__all__ = ["SpreadChoice"]
+__all__ = ["KEY_BITS", "SpreadChoice"]
 
-_WORD_BITS = 2 * HALF_BITS
+KEY_BITS = 2 * HALF_BITS
+"""Width of what a router adds to its hash, `router_key`."""
 
 
 class SpreadChoice(wiring.Component):
-    """Leaves one of the ports of a route: that of place h(s, d, r) among the n of them, the lowest is 0.
+    """Leaves one of the ports of a route: that of place h(s, d, r, e) among the n of them, the lowest is 0.
 
     h and place: docs/definitions/any-routing.md (Spread). Combinational from the data of a head and ``ports`` to
     ``port``, a mask of one bit, or of none where ``ports`` has none.
 
-    Nothing is multiplied: for every number of ports that a route can have, the hash is compared with where the places
-    begin, beside the table that gives the ports.
+    But for the entropy nothing is multiplied: for every number of ports that a route can have, the hash is compared
+    with where the places begin, beside the table that gives the ports.
 
     Parameters
     ----------
@@ -47,13 +49,14 @@ class SpreadChoice(wiring.Component):
     key: Signal
     ports: Signal
     port: Signal
+    entropy: Signal
 
     def __init__(self, *, params: RouterParams, counts: Sequence[int]):
         self.params, self.counts = params, tuple(counts)
         super().__init__({
-            "data": In(2 * params.address_bits), "key": In(_WORD_BITS), "ports": In(params.ports),
+            "data": In(2 * params.address_bits), "key": In(KEY_BITS), "ports": In(params.ports),
             "port": Out(params.ports),
-        })  # fmt: skip
+        } | ({"entropy": In(params.entropy_bits)} if params.entropy_bits else {}))  # fmt: skip
 
     def elaborate(self, platform: object) -> Module:
         """Build the hash, its places, and the choice."""
@@ -95,16 +98,22 @@ class SpreadChoice(wiring.Component):
         bits = FEW_BITS if n <= FEW_WAYS else HALF_BITS
         return half[-bits:] >= -(-(k << bits) // n)
 
+    def _key(self) -> Value:
+        """Return what router and entropy add."""
+        if not self.params.entropy_bits:
+            return self.key
+        return self.key ^ (self.entropy * Const(ENTROPY_FACTOR))[:KEY_BITS]
+
     def _hash(self, m: Module) -> Signal:
         """Return h of the head."""
         bits = self.params.address_bits
-        goal, source, word = (Signal(_WORD_BITS, name=name) for name in ("goal", "source", "word"))
+        goal, source, word = (Signal(KEY_BITS, name=name) for name in ("goal", "source", "word"))
         half, found = (Signal(HALF_BITS, name=name) for name in ("half", "hash"))
         first, second = _mixed(m, word, FIRST_FACTORS, "first"), _mixed(m, half, SECOND_FACTORS, "second")
         m.d.comb += [
             goal.eq(self.data[:bits]),
             source.eq(self.data[bits:]),
-            word.eq(source ^ goal.rotate_left(GOAL_TURN) ^ self.key),
+            word.eq(source ^ goal.rotate_left(GOAL_TURN) ^ self._key()),
             half.eq(reduce(xor, (first.rotate_left(by) for by in FOLD_TURNS), first)),
             found.eq(reduce(xor, (second.rotate_left(by) for by in LAST_TURNS), second)),
         ]

@@ -169,7 +169,7 @@ def _check_limits(topology: Topology, router: RouterParameters, source: SourcePa
     if P > MAX_PORTS:
         raise NetworkError(f"ports must be at most {MAX_PORTS}, not {P} ({topology.name})")
     if P > ONE_WORD_PORTS:
-        _check_wide(topology, router, tables)
+        _check_wide(topology, tables)
     if tables.max_candidates > MAX_CANDIDATES:
         raise NetworkError(f"a packet may have at most {MAX_CANDIDATES} candidates, not {tables.max_candidates}")
     if router.switching != "wormhole" and source.longest > router.buffer_flits:
@@ -184,19 +184,13 @@ def _check_limits(topology: Topology, router: RouterParameters, source: SourcePa
         )
 
 
-def _check_wide(topology: Topology, router: RouterParameters, tables: Tables) -> None:
+def _check_wide(topology: Topology, tables: Tables) -> None:
     """Refuse what has masks of one word for the ports of a router."""
-    routes = "table" if router.lookup is None else "lookup"
-    checks = [
-        ("router.route_computation", router.lookup is None, "table", routes),
-        ("routing.algorithm", tables.agents is None, "another one than dqn", "dqn"),
-    ]
-    for key, fine, limit, value in checks:
-        if not fine:
-            raise NetworkError(
-                f"{key} must be {limit} on routers of more than {ONE_WORD_PORTS} ports, not {value} "
-                f"({topology.name}: {topology.max_ports} ports)"
-            )
+    if tables.agents is not None:
+        raise NetworkError(
+            f"routing.algorithm must be another one than dqn on routers of more than {ONE_WORD_PORTS} ports, not dqn "
+            f"({topology.name}: {topology.max_ports} ports)"
+        )
 
 
 def _set_sizes(state: NetState, topology: Topology, router: RouterParameters, tables: Tables, wheel: int) -> None:

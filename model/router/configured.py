@@ -100,6 +100,8 @@ def network_params(
         name: "output_first" if kind == "islip" else kind for name, kind in (("va", router.va), ("sa", router.sa))
     }
     full = (1 << router.vcs) - 1
+    spread = tables.spread and (lookup is None or tables.port_sets)
+    entropy = config.traffic.entropy if spread else None
     result = []
     for number in range(topology.routers):
         if lookup is not None:
@@ -118,7 +120,8 @@ def network_params(
                     tag_bits=router.tag_bits if tag_bits is None else tag_bits,
                     length_bits=router.length_bits,
                     routes=tables.routes(number) if lookup is None else (),
-                    spread_router=number if tables.spread else None,
+                    spread_router=number if spread else None,
+                    entropy_bits=0 if entropy is None else (entropy.values - 1).bit_length(),
                     vc_rule=rule,
                     escape_rule=_as_rule(tables.escape_rule[number]) if escape else (),
                     lookup=lookup,

@@ -4,6 +4,8 @@ The simulator asks a function at every router (`model.routing`); a router has a 
 by class, input port and input VC (docs/definitions/router.md, RC).
 """
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -41,14 +43,8 @@ def compile_tables(topology: Topology, plan: RoutingPlan, vcs: int, algorithm: s
     ------
     RoutingError
         A relation that no table can give: it draws random numbers, learns, keeps more than a phase in the packet or a
-        phase that the input VC does not show, looks at credits, or needs more than 16 classes; routers of more than
-        64 ports.
+        phase that the input VC does not show, looks at credits, or needs more than 16 classes.
     """
-    if topology.max_ports > ONE_WORD_PORTS:
-        raise RoutingError(
-            f"tables of routers hold masks of at most {ONE_WORD_PORTS} ports, not {topology.max_ports} "
-            f"({topology.name})"
-        )
     plans = plan.of_paths or (plan.among or plan,)
     _check(topology, plans, vcs, algorithm)
     R, P = topology.routers, topology.max_ports
@@ -60,7 +56,7 @@ def compile_tables(topology: Topology, plan: RoutingPlan, vcs: int, algorithm: s
         raise RoutingError(f"routing.algorithm {algorithm} cannot be a table of a router: it {what}")
     escape_port = _one_escape(walker, answers.escape)
     used = (answers.mask != 0).any(axis=2)
-    ports = (used.astype(np.uint64) << np.arange(P, dtype=np.uint64)).sum(axis=2, dtype=np.uint64)
+    ports = _masks(used)
     classes, rules, escape_rules = [], [], []
     for router in range(R):
         # Columns: masks of all ports, then the mask of the escape.
@@ -81,6 +77,17 @@ def compile_tables(topology: Topology, plan: RoutingPlan, vcs: int, algorithm: s
         algorithm, ports.T.copy(), np.array(classes, np.uint8).reshape(R, -1), escape_port.T.copy(),
         tuple(rules), tuple(escape_rules), walker.inject_mask, len(plans), plan.among is not None,
     )  # fmt: skip
+
+
+def _masks(used: NDArray[np.bool_]) -> NDArray[Any]:
+    """Return masks of the last axis: uint64, or integers of Python where a mask has more than 64 bits."""
+    P = used.shape[-1]
+    if P <= ONE_WORD_PORTS:
+        return (used.astype(np.uint64) << np.arange(P, dtype=np.uint64)).sum(axis=-1, dtype=np.uint64)
+    rows = np.packbits(used.reshape(-1, P), axis=1, bitorder="little")
+    masks = np.empty(len(rows), object)
+    masks[:] = [int.from_bytes(row.tobytes(), "little") for row in rows]
+    return masks.reshape(used.shape[:-1])
 
 
 def _by_address(of_paths: list[Answers]) -> Answers:
@@ -121,8 +128,9 @@ def _gather(walker: Walker) -> Answers:
     R, P, H = topology.routers, topology.max_ports, topology.hosts
     shape = (H, R, P * vcs)
     found = Answers(
-        np.zeros(shape, bool), np.zeros((*shape, P), np.uint16), np.full(shape, -1, np.int8), np.zeros(shape, np.uint16)
-    )
+        np.zeros(shape, bool), np.zeros((*shape, P), np.uint16), np.full(shape, -1, np.int16),
+        np.zeros(shape, np.uint16),
+    )  # fmt: skip
     for host in range(H):
         answers = walker.answers(host)
         found.reached[host] = answers.reached.reshape(R, -1)
@@ -132,9 +140,9 @@ def _gather(walker: Walker) -> Answers:
     return found
 
 
-def _one_escape(walker: Walker, escape: NDArray[np.int8]) -> NDArray[np.int8]:
+def _one_escape(walker: Walker, escape: NDArray[np.int16]) -> NDArray[np.int16]:
     """Return the escape port by host and router, -1: none; refuse several."""
-    escape_port: NDArray[np.int8] = escape.max(axis=2)
+    escape_port: NDArray[np.int16] = escape.max(axis=2)
     conflict = (escape >= 0) & (escape != escape_port[:, :, None])
     if conflict.any():
         host, router, n = (int(index) for index in np.argwhere(conflict)[0])
@@ -147,7 +155,7 @@ def _one_escape(walker: Walker, escape: NDArray[np.int8]) -> NDArray[np.int8]:
 
 
 def _colour(
-    value: NDArray[np.uint16], known: NDArray[np.bool_], escape: NDArray[np.int8], full: int
+    value: NDArray[np.uint16], known: NDArray[np.bool_], escape: NDArray[np.int16], full: int
 ) -> tuple[NDArray[np.int64], NDArray[np.uint16], NDArray[np.uint16]]:
     """Put each destination into the first class with whose rule it agrees.
 
@@ -155,7 +163,7 @@ def _colour(
     ----------
     value, known : ndarray [host, input VC, port + 1]
         Masks of VCs, the last column for the escape, and which of them count.
-    escape : ndarray, int8[host]
+    escape : ndarray, int16[host]
         Port that the last column belongs to.
     full : int
         Mask of all VCs.

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from hopforge.model.lookup.golden.build import golden_engine
 from hopforge.model.lookup.golden.ports import LookupInputs, LookupOutputs
 from hopforge.model.router.allocators import allocation, first_at_or_after
-from hopforge.model.router.params import CLASS_BITS, PORT_BITS, RouterParams
+from hopforge.model.router.params import CLASS_BITS, PORT_BITS, LookAhead, Route, RouterParams
 from hopforge.model.router.quality import SwitchQuality
 
 __all__ = ["BODY", "HEAD", "SINGLE", "TAIL", "Flit", "PortInputs", "PortOutputs", "RouterModel"]
@@ -428,7 +428,7 @@ class RouterModel:
         w = vc.output[1]
         flit = vc.fifo.popleft()
         if self.params.lookahead is not None and flit.is_head:
-            flit = self._with_route(flit, self._next_route(vc, flit, self.params.lookahead.next_routes))
+            flit = self._with_route(flit, self._next_route(vc, flit, self.params.lookahead))
         vc.head_left = True
         self._crossing[o] = flit._replace(vc=w)
         out = self.outputs[o][w]
@@ -439,12 +439,19 @@ class RouterModel:
             out.tail_sent = True
         return flit
 
-    def _next_route(self, vc: _InputVc, head: Flit, routes: Sequence[int]) -> int:
+    def _next_route(self, vc: _InputVc, head: Flit, ahead: LookAhead) -> int:
         """Return field `route` that a head needs in the next router."""
-        p = self.params
+        p, routes = self.params, ahead.next_routes
         if p.rc == "lookup":
             return vc.ahead or 0
         dst = head.data & (1 << p.address_bits) - 1
+        if ahead.behind:
+            assert vc.output is not None
+            behind = ahead.behind[vc.output[0]]
+            if behind is None or dst >= len(behind.routes):
+                return 0
+            route = behind.routes[dst]
+            return p.route_field(Route(self._one_of(route.ports, head.data, behind.router), route.route_class))
         return routes[dst] if dst < len(routes) else 0
 
     def _with_route(self, head: Flit, ahead: int) -> Flit:
@@ -493,23 +500,28 @@ class RouterModel:
         if dst >= len(p.routes):
             return []
         route = p.routes[dst]
-        ports = route.ports if p.spread_router is None else self._one_of(route.ports, i, v)
+        ports = self._left_by_spread(route.ports, i, v)
         candidates = self._candidates(i, v, ports, route.route_class)
         if route.escape is not None:
             mask = p.escape_mask(route.route_class, i, v, route.escape)
             candidates += [_Candidate(route.escape, mask, 1)] if mask else []
         return candidates
 
-    def _one_of(self, ports: int, i: int, v: int) -> int:
-        """Return the port that source, destination and this router name (any-routing.md, Spread)."""
-        p, ends = self.params, self.inputs[i][v].fifo[0].data
-        assert p.spread_router is not None
+    def _left_by_spread(self, ports: int, i: int, v: int) -> int:
+        """Return the ports of a route that are left for the head of a VC."""
+        number = self.params.spread_router
+        return ports if number is None else self._one_of(ports, self.inputs[i][v].fifo[0].data, number)
+
+    def _one_of(self, ports: int, ends: int, router: int) -> int:
+        """Return the port that source, destination, entropy and a router name (any-routing.md, Spread)."""
+        p = self.params
         ways = [o for o in range(p.ports) if ports >> o & 1]
         if not ways:
             return 0
         dst, src = ends & (1 << p.address_bits) - 1, ends >> p.address_bits & (1 << p.address_bits) - 1
-        key = (p.spread_router + 1) * 2654435761 % 2**32
-        word = src % 2**32 ^ _turned(dst % 2**32, 16, 32) ^ key ^ key >> 16
+        entropy = ends >> p.entropy_at & (1 << p.entropy_bits) - 1
+        key = (router + 1) * 2654435761 % 2**32
+        word = src % 2**32 ^ _turned(dst % 2**32, 16, 32) ^ key ^ key >> 16 ^ entropy * 668265263 % 2**32
         word ^= _turned(word, 6, 32) & _turned(word, 9, 32)
         half = (word ^ _turned(word, 7, 32) ^ word >> 16 ^ _turned(word, 19, 32) ^ _turned(word, 27, 32)) % 2**16
         half ^= _turned(half, 1, 16) & _turned(half, 5, 16)
@@ -578,10 +590,12 @@ class RouterModel:
     def _looked_up(self, i: int, v: int, answer: LookupOutputs) -> list[_Candidate]:
         p, output = self.params, answer.resp_output
         if p.output_kind == "port_set":
-            return self._candidates(i, v, output & (1 << p.ports) - 1, 0)
-        port = output & (1 << PORT_BITS) - 1
+            ports = output & (1 << p.ports) - 1
+            return self._candidates(i, v, self._left_by_spread(ports, i, v), 0)
+        bits = max(6, (p.ports - 1).bit_length())
+        port = output & (1 << bits) - 1
         ports = 1 << port if port < p.ports else 0
-        return self._candidates(i, v, ports, output >> PORT_BITS & (1 << CLASS_BITS) - 1)
+        return self._candidates(i, v, ports, output >> bits & (1 << CLASS_BITS) - 1)
 
 
 def _turned(word: int, by: int, bits: int) -> int:

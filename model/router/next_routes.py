@@ -4,7 +4,7 @@ import dataclasses
 from collections.abc import Sequence
 
 from hopforge.model.errors import UserError
-from hopforge.model.router.params import LookAhead, RouterParams
+from hopforge.model.router.params import Behind, LookAhead, RouterParams
 from hopforge.model.topology import Topology
 
 __all__ = ["with_next_routes"]
@@ -37,14 +37,29 @@ def with_next_routes(params: Sequence[RouterParams], topology: Topology) -> tupl
             lookahead=LookAhead(
                 # ports without a link are counted as well, so that all routers are built alike
                 sum(1 << p for p, host in enumerate(topology.host_at[number].tolist()) if host < 0),
-                tuple(_field(ahead, topology, number, dst) for dst in range(len(router.routes))),  # mode lookup: none
+                *_ahead(ahead, topology, number),
             ),
         )
         for number, router in enumerate(ahead)
     )
 
 
+def _ahead(
+    params: Sequence[RouterParams], topology: Topology, number: int
+) -> tuple[tuple[int, ...], tuple[Behind | None, ...]]:
+    """Return the fields `route` by destination (mode lookup: none), or the routers that a choice of ports leads to."""
+    if params[number].spread_router is None:
+        return tuple(_field(params, topology, number, dst) for dst in range(len(params[number].routes))), ()
+    behind = (None if peer < 0 else params[peer] for peer in topology.peer_router[number].tolist())
+    return (), tuple(
+        None if router is None or router.spread_router is None else Behind(router.spread_router, router.routes)
+        for router in behind
+    )
+
+
 def _check_one_port(number: int, router: RouterParams) -> None:
+    if router.spread_router is not None:
+        return
     for host, route in enumerate(router.routes):
         if route.ports & (route.ports - 1) or route.escape is not None:
             what = "several ports" if route.escape is None else "an escape"

@@ -10,7 +10,17 @@ from hopforge.model.lookup.params import LookupParams
 from hopforge.model.numbers.code_word import PROTECTIONS, Protection
 from hopforge.model.router.quality import Quality
 
-__all__ = ["CLASS_BITS", "INPUT_VCS_MAX", "PORT_BITS", "LookAhead", "Route", "RouterParams", "check_input_vcs"]
+__all__ = [
+    "CLASS_BITS",
+    "INPUT_VCS_MAX",
+    "PORT_BITS",
+    "Behind",
+    "LookAhead",
+    "Route",
+    "RouterParams",
+    "check_input_vcs",
+    "output_port_bits",
+]
 
 PORT_BITS = 6
 """Bits of a looked-up output that are the port (``output_kind: port``)."""
@@ -29,6 +39,7 @@ _LIMITS = {
     "vcs": (1, 16),
     "buffer_flits": (1, 1024),
     "rc_cycles": (0, 255),
+    "entropy_bits": (0, 31),
     "credit_delay_cycles": (0, 255),
     "width_bits": (1, 4096),
     "address_bits": (1, 48),
@@ -51,6 +62,11 @@ _NEIGHBOUR_FLITS = (1, 65535)
 
 Rule = tuple[tuple[tuple[tuple[int, ...], ...], ...], ...]
 """Mask of output VCs, by class, input port, input VC and output port."""
+
+
+def output_port_bits(ports: int) -> int:
+    """Return the bits of the port in what a lookup answers: 6, more for more than 64 ports; the class stands above."""
+    return max(PORT_BITS, (ports - 1).bit_length())
 
 
 def check_input_vcs(ports: int, vcs: int, kind: str, arbiter: str) -> None:
@@ -101,6 +117,14 @@ class Route:
 
 
 @dataclass(frozen=True)
+class Behind:
+    """The router behind an output, where routers spread packets: its number, and its table."""
+
+    router: int
+    routes: tuple[Route, ...]
+
+
+@dataclass(frozen=True)
 class LookAhead:
     """What a router knows of the routers behind it (docs/definitions/router.md, Look-ahead).
 
@@ -111,10 +135,13 @@ class LookAhead:
     next_routes : tuple of int
         Mode table: field `route` of heads that leave, by destination (`RouterParams.route_field`); 0 behind its end.
         In mode lookup the engines of outputs answer it.
+    behind : tuple of Behind
+        In place of it where a packet takes one of several ports: the router behind each output; None: a host, nothing.
     """
 
     carried_inputs: int = 0
     next_routes: tuple[int, ...] = ()
+    behind: tuple[Behind | None, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -155,6 +182,8 @@ class RouterParams:
     spread_router : int, optional
         The router's number: a packet takes one of the ports of its route, by the hash of source, destination and this
         number (docs/definitions/any-routing.md, Spread).
+    entropy_bits : int
+        Bits of the entropy behind all else in a head, which enters this hash, too; 0: there is none.
     vc_rule, escape_rule : tuple
         Mask of output VCs by class, input port, input VC, output port, for the ports of a route and for its
         escape; empty: one class, all VCs.
@@ -197,6 +226,7 @@ class RouterParams:
     length_bits: int = 8
     routes: tuple[Route, ...] = ()
     spread_router: int | None = None
+    entropy_bits: int = 0
     vc_rule: Rule = ()
     escape_rule: Rule = ()
     lookup: LookupParams | None = None
@@ -218,6 +248,11 @@ class RouterParams:
     @property
     def header_bits(self) -> int:
         """Bits of a head that mean something to routers and hosts."""
+        return self.entropy_at + self.entropy_bits
+
+    @property
+    def entropy_at(self) -> int:
+        """Lowest bit of the entropy in a head."""
         return self.route_at + self.route_bits
 
     @property
@@ -352,13 +387,13 @@ class RouterParams:
 
     def _spread_problems(self) -> Iterator[str]:
         if self.spread_router is None:
+            if self.entropy_bits:
+                yield f"entropy_bits must be 0 without spread_router, not {self.entropy_bits}"
             return
         if not 0 <= self.spread_router < 1 << SPREAD_ROUTER_BITS:
             yield f"spread_router must be below 2**{SPREAD_ROUTER_BITS}, not {self.spread_router}"
-        if self.rc != "table":
-            yield f"spread_router must be None with rc='{self.rc}', not {self.spread_router}"
-        if self.lookahead is not None:
-            yield f"spread_router must be None with lookahead, not {self.spread_router}"
+        if self.rc == "lookup" and self.output_kind != "port_set":
+            yield f"spread_router must be None with output_kind={self.output_kind!r}, not {self.spread_router}"
         if self.escapes:
             yield f"spread_router must be None with escapes in routes, not {self.spread_router}"
 
@@ -376,6 +411,8 @@ class RouterParams:
             yield f"rc_cycles {hidden}"
         if self.adaptive or self.escapes:
             yield "routes must have one port and no escape with lookahead"
+        if ahead.behind and (self.spread_router is None or len(ahead.behind) != self.ports):
+            yield f"lookahead.behind must have ports={self.ports} routers, with spread_router, not {len(ahead.behind)}"
         if len(ahead.next_routes) > len(self.routes):
             yield f"lookahead.next_routes must be at most {len(self.routes)}, as routes, not {len(ahead.next_routes)}"
         for dst, value in enumerate(ahead.next_routes):

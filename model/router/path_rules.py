@@ -58,7 +58,7 @@ def path_rules(config: Config, topology: Topology) -> PathRules | None:
             raise UserError(f"traffic.{key} must be null in hardware with tables.scheme=k_shortest")
     if traffic.classes:
         raise UserError("traffic.classes must be empty in hardware with tables.scheme=k_shortest")
-    limits = (("route_computation", "table"), ("host_ports", "flits"), ("lookahead", False))
+    limits = (("route_computation", "table"), ("host_ports", "flits"))
     for name, needed in limits:
         value = getattr(config.router, name)
         if value != needed:

@@ -16,7 +16,7 @@ from hopforge.model.lookup.node_reduction import NodeReduction
 from hopforge.model.lookup.params import LookupParams
 from hopforge.model.lookup.tcam import TcamRow, prefix_rows, route_rows, table_prefixes
 from hopforge.model.router.csr import all_engines_address, engine_address, router_csr_map
-from hopforge.model.router.params import PORT_BITS, RouterParams
+from hopforge.model.router.params import RouterParams
 from hopforge.model.router.tables import RouterTables
 from hopforge.model.topology import Topology
 from hopforge.model.topology.base import Aggregation
@@ -136,7 +136,7 @@ def tcam_contents(config: Config, topology: Topology, tables: RouterTables, rout
     table = {address: of_key[key][0] for address, key in zip(addresses, keys, strict=True) if key in of_key}
     groups = topology.aggregation
     if groups is not None and not tables.port_sets:
-        table = _by_group(groups, reduction, router, table)
+        table = _by_group(groups, reduction, router, table, tables.port_bits)
     width = config.address.width_bits
     if reduction.mode != "arbitrary":
         ports = KeyPorts(reduction, topology if groups is None else groups.logical)
@@ -155,7 +155,7 @@ def _way(tables: RouterTables, output: int) -> str:
     """Say what an output means: a port, and a class that is not 0; or ports."""
     if tables.port_sets:
         return "/".join(str(port) for port in range(output.bit_length()) if output >> port & 1)
-    port, of_class = output & (1 << PORT_BITS) - 1, output >> PORT_BITS
+    port, of_class = output & (1 << tables.port_bits) - 1, output >> tables.port_bits
     return f"{port} (class {of_class})" if of_class else str(port)
 
 
@@ -168,16 +168,18 @@ def _group_output(groups: Aggregation, router: int, logical_port: int) -> int:
     return int(first) | (_LAG if others and others[0] >= 0 else 0)
 
 
-def _by_group(groups: Aggregation, reduction: NodeReduction, router: int, table: Mapping[int, int]) -> dict[int, int]:
+def _by_group(
+    groups: Aggregation, reduction: NodeReduction, router: int, table: Mapping[int, int], port_bits: int
+) -> dict[int, int]:
     """Return outputs by address that name the first member of a group where the destination's own member is meant."""
     member = reduction.member_array(np.array(list(table), np.int64)).tolist()
     result = {}
     for (address, output), own in zip(table.items(), member, strict=True):
-        port, of_class = output & (1 << PORT_BITS) - 1, output >> PORT_BITS
+        port, of_class = output & (1 << port_bits) - 1, output >> port_bits
         group = int(groups.group[router, port])
         meant = groups.ports[router, group, own] == port
         base = _group_output(groups, router, group) if meant else port
-        result[address] = base | of_class << PORT_BITS
+        result[address] = base | of_class << port_bits
     return result
 
 

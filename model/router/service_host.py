@@ -211,7 +211,7 @@ def tables_with_service(topology: Topology, tables: RouterTables, vcs: int, ack_
         tables,
         ports=np.concatenate([tables.ports, ports], axis=1),
         route_class=np.concatenate([tables.route_class, np.tile(number[:, None], (1, R))], axis=1),
-        escape=np.concatenate([tables.escape, np.full((R, R), -1, np.int8)], axis=1),
+        escape=np.concatenate([tables.escape, np.full((R, R), -1, np.int16)], axis=1),
         vc_rule=tuple(np.concatenate([each, rule]) for each in tables.vc_rule),
         escape_rule=tuple(np.concatenate([each, np.zeros_like(rule)]) for each in tables.escape_rule),
     )

@@ -1,11 +1,12 @@
 """Routing tables of routers: what every router of a network does with every destination."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hopforge.model.router.params import PORT_BITS, Route
+from hopforge.model.router.params import Route, output_port_bits
 from hopforge.model.routing import RoutingError
 
 
@@ -18,10 +19,11 @@ class RouterTables:
     algorithm : str
         Its name, for messages.
     ports : ndarray, uint64[router, host]
-        Mask of the ports that some packet to the host may take there, apart from an escape; 0: unroutable.
+        Mask of the ports that some packet to the host may take there, apart from an escape; 0: unroutable. Integers of
+        Python where routers have more than 64 ports.
     route_class : ndarray, uint8[router, host]
         Class of the destination.
-    escape : ndarray, int8[router, host]
+    escape : ndarray, int16[router, host]
         Escape port, -1: none.
     vc_rule, escape_rule : tuple of ndarray, uint16[class, port, vc, port]
         For each router the VCs by class, input port, input VC and output port. An entry that no packet reaches is 0, or
@@ -35,9 +37,9 @@ class RouterTables:
     """
 
     algorithm: str
-    ports: NDArray[np.uint64]
+    ports: NDArray[Any]
     route_class: NDArray[np.uint8]
-    escape: NDArray[np.int8]
+    escape: NDArray[np.int16]
     vc_rule: tuple[NDArray[np.uint16], ...]
     escape_rule: tuple[NDArray[np.uint16], ...]
     inject_mask: NDArray[np.uint32]
@@ -65,13 +67,8 @@ class RouterTables:
         Raises
         ------
         RoutingError
-            An escape, port sets of several classes, or a choice by the source: a lookup gives none of these.
+            An escape, or port sets of several classes: a lookup gives none of these.
         """
-        if self.spread:
-            raise RoutingError(
-                f"routing.spread: flow is not for router.route_computation=lookup (algorithm {self.algorithm}): a "
-                "lookup knows nothing of the source; use tables"
-            )
         ports, of_class = self.ports[router], self.route_class[router]
         escaping = np.flatnonzero(self.escape[router] >= 0)
         if len(escaping):
@@ -87,11 +84,17 @@ class RouterTables:
                 )
             return [mask or None for mask in ports.tolist()]
         return [
-            mask.bit_length() - 1 | k << PORT_BITS if mask else None
+            mask.bit_length() - 1 | k << self.port_bits if mask else None
             for mask, k in zip(ports.tolist(), of_class.tolist(), strict=True)
         ]
 
     @property
     def port_sets(self) -> bool:
         """Whether a destination has several ports in some router."""
-        return bool((self.ports & (self.ports - np.uint64(1))).any())
+        one = self.ports.dtype.type(1) if self.ports.dtype != object else 1
+        return bool((self.ports & (self.ports - one)).any())
+
+    @property
+    def port_bits(self) -> int:
+        """Bits of the port in what a lookup gives."""
+        return output_port_bits(self.vc_rule[0].shape[1])

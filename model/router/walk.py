@@ -132,13 +132,13 @@ class Answers:
     ----------
     reached : ndarray, bool[input VC]
     mask : ndarray, uint16[input VC, port]
-    escape : ndarray, int8[input VC]
+    escape : ndarray, int16[input VC]
     escape_mask : ndarray, uint16[input VC]
     """
 
     reached: NDArray[np.bool_]
     mask: NDArray[np.uint16]
-    escape: NDArray[np.int8]
+    escape: NDArray[np.int16]
     escape_mask: NDArray[np.uint16]
 
 
@@ -222,7 +222,7 @@ class Walker:
             )
         NI, P = self.input_vcs, self.topology.max_ports
         found = Answers(
-            np.zeros(NI, bool), np.zeros((NI, P), np.uint16), np.full(NI, -1, np.int8), np.zeros(NI, np.uint16)
+            np.zeros(NI, bool), np.zeros((NI, P), np.uint16), np.full(NI, -1, np.int16), np.zeros(NI, np.uint16)
         )
         found.reached[n] = True
         found.mask[n], found.escape[n], found.escape_mask[n] = mask, escape, escape_mask
@@ -230,7 +230,7 @@ class Walker:
 
     def _normal_form(
         self, states: NDArray[np.int64], count: NDArray[np.int64], answer: NDArray[np.int64], host: int
-    ) -> tuple[NDArray[np.uint16], NDArray[np.int8], NDArray[np.uint16]]:
+    ) -> tuple[NDArray[np.uint16], NDArray[np.int16], NDArray[np.uint16]]:
         """Split lists of candidates into port masks in increasing order, and one escape behind them."""
         rows = np.arange(len(states))
         live = (np.arange(answer.shape[1]) < count[:, None]) & (candidate_mask.py_func(answer) != 0)
@@ -262,6 +262,6 @@ class Walker:
             chosen = level0[:, k]
             masks[rows[chosen], port[chosen, k]] = mask[chosen, k]
         escaping = some & escapes[rows, np.maximum(last, 0)]
-        escape = np.where(escaping, port[rows, np.maximum(last, 0)], -1).astype(np.int8)
+        escape = np.where(escaping, port[rows, np.maximum(last, 0)], -1).astype(np.int16)
         escape_mask = np.where(escaping, mask[rows, np.maximum(last, 0)], 0).astype(np.uint16)
         return masks, escape, escape_mask

@@ -9,7 +9,7 @@ from numba import int64, njit
 from numpy.typing import NDArray
 
 from hopforge.model.kernel.memory import int32s
-from hopforge.model.network.core.candidates import candidate_port
+from hopforge.model.network.core.candidates import candidate_port, with_port
 from hopforge.model.network.core.records import ROUTE_SIGNATURE
 from hopforge.model.routing.plan import RoutingPlan
 from hopforge.model.topology import Topology
@@ -20,7 +20,9 @@ from hopforge.model.topology import Topology
 _P, _G, _M, _ADAPTIVE, _GROUP, _MEMBER, _BY_MEMBER, _WORKING, _OWN, _FIRST = range(10)
 
 
-def aggregated_plan(plan: RoutingPlan, topology: Topology, member: NDArray[np.int64]) -> RoutingPlan:
+def aggregated_plan(
+    plan: RoutingPlan, topology: Topology, member: NDArray[np.int64], *, by_destination: bool = False
+) -> RoutingPlan:
     """Turn the routing of the logical network into that of a network with aggregated links.
 
     An algorithm with one answer goes over the member of the destination; an adaptive one is given all members of the
@@ -34,6 +36,8 @@ def aggregated_plan(plan: RoutingPlan, topology: Topology, member: NDArray[np.in
         With aggregated links.
     member : ndarray, int64[host]
         The member of each destination.
+    by_destination : bool
+        Of every group, one of several as well, its member of the destination.
     """
     found = topology.aggregation
     assert found is not None
@@ -46,7 +50,7 @@ def aggregated_plan(plan: RoutingPlan, topology: Topology, member: NDArray[np.in
     first_works = np.take_along_axis(found.ports, order, axis=2)
     working = np.where(turn < count, first_works, -1)
     by_member = np.take_along_axis(first_works, np.broadcast_to(turn, works.shape) % count, axis=2)
-    adaptive = plan.max_candidates > 1
+    adaptive = plan.max_candidates > 1 and not by_destination
     parts: list[NDArray[Any]] = [found.group, member, by_member, working, plan.table]
     starts = np.cumsum([_FIRST, *(part.size for part in parts[:-1])])
     header = [topology.max_ports, found.ports.shape[1], found.members, int(adaptive), *starts]
@@ -58,7 +62,7 @@ def aggregated_plan(plan: RoutingPlan, topology: Topology, member: NDArray[np.in
         max_candidates=plan.max_candidates * (found.members if adaptive else 1),
         unguarded=None if plan.unguarded is None else aggregated_plan(plan.unguarded, topology, member),
         of_paths=(),
-        among=None,
+        among=None if plan.among is None else aggregated_plan(plan.among, topology, member, by_destination=True),
     )
 
 
@@ -76,7 +80,7 @@ def _over_members(route: Any) -> Any:
             member = table[table[_MEMBER] + packet.dst]
             for k in range(count):
                 place = (router * table[_G] + candidate_port(out[k])) * table[_M] + member
-                out[k] = out[k] & ~255 | table[table[_BY_MEMBER] + place]
+                out[k] = with_port(out[k], table[table[_BY_MEMBER] + place])
             return count
         total = 0
         for k in range(count):
@@ -91,7 +95,7 @@ def _over_members(route: Any) -> Any:
                 port = table[place + table[_M] - 1 - j]
                 if port >= 0:
                     end -= 1
-                    out[end] = packed & ~255 | port
+                    out[end] = with_port(packed, port)
         return total
 
     return njit(ROUTE_SIGNATURE)(over_members)

@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import numpy as np
+
 from hopforge.model.config import Config
 from hopforge.model.lookup.expression_reduction import configured_reduction
 from hopforge.model.routing import prepare_routing
@@ -94,6 +96,8 @@ def _routing_plan(config: Config, topology: Topology) -> RoutingPlan:
         _refuse_other_sources(config)
     if config.router.lookahead:
         refuse_unknown_next(plan, routing.algorithm)
+    if config.router.route_computation == "lookup" and plan.among is not None:
+        _refuse_other_addresses(topology)
     if config.router.sa == "input_ahead" and plan.max_candidates > 1:
         raise RoutingError(
             f"router.sa: input_ahead needs one port for a destination; {routing.algorithm} gives several"
@@ -125,6 +129,17 @@ def _refuse_other_sources(config: Config) -> None:
         if given:
             name = config.routing.algorithm
             raise RoutingError(f"routing.algorithm {name} chooses hosts' VCs by the destination: not with {other}")
+
+
+def _refuse_other_addresses(topology: Topology) -> None:
+    """Refuse lookup engines whose routers would hash other addresses than the numbers of the hosts."""
+    wrong = np.flatnonzero(topology.host_address != np.arange(topology.hosts))
+    if len(wrong):
+        host = int(wrong[0])
+        raise RoutingError(
+            "routing.spread with router.route_computation=lookup needs addresses that are the numbers of hosts "
+            f"(section address); that of host {host} is {int(topology.host_address[host])}"
+        )
 
 
 def routing_network(topology: Topology) -> Topology:

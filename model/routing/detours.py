@@ -397,7 +397,7 @@ def _plan(topology: Topology, vcs: int, options: dict[str, Any], name: str, how:
         among = replace(plan, route=relation(_minimal_in_order), max_candidates=ways.most_ports)
         return _ordered(replace(
             plan, random=spread == "packet", by_source=spread != "packet", every=relation(_minimal),
-            every_candidates=ways.most_ports, among=among if spread == "flow" else None,
+            every_candidates=ways.most_ports, among=None if spread == "packet" else among,
         ))  # fmt: skip
     if not detours:
         return _ordered(plan)

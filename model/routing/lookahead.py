@@ -26,14 +26,16 @@ def _reasons(plan: RoutingPlan) -> Iterator[str]:
         yield "sends packets over a router drawn at the source, which a router does not know"
     if plan.memory.size > 1 or plan.feedback is not None or plan.agents is not None:
         yield "learns, and what the next router has learned is not known here"
-    if plan.by_source:
+    # of several paths an address names one, and a head has all that is hashed
+    if plan.by_source and not plan.of_paths and plan.among is None:
         yield (
             "chooses a link by the source (routing.links: hash, routing.spread: flow or entropy), which a router does "
             "not know"
         )
     if plan.max_candidates > 1:
         yield "gives several ports for a destination, so the next router is not known before allocation"
-    changing = [] if plan.unguarded is not None else fields_read(plan.route).changing
+    route = plan.of_paths[0].route if plan.of_paths else (plan.among or plan).route
+    changing = [] if plan.unguarded is not None else fields_read(route).changing
     if changing:
         yield f"reads {changing[0]}, which in the next router is not known here"
     for what in unknown_inputs(plan, phase_known=False):

@@ -8,7 +8,7 @@ import numpy as np
 from numba import int64, njit
 
 from hopforge.model.kernel.memory import int32s
-from hopforge.model.network.core.candidates import candidate_level, candidate_port
+from hopforge.model.network.core.candidates import candidate_level, candidate_port, with_port
 from hopforge.model.network.core.records import ROUTE_SIGNATURE
 from hopforge.model.routing.plan import RoutingPlan
 from hopforge.model.topology import Topology
@@ -57,7 +57,7 @@ def _link(table: Any, router: int, packed: int, number: int) -> int:
     """Return the candidate with the port of the link that has the number."""
     place = router * table[_P] + candidate_port(packed)
     chosen = number % table[table[_COUNT] + place]
-    return packed & ~255 | table[table[_PORTS] + place * table[_MOST] + chosen]
+    return int(with_port(packed, table[table[_PORTS] + place * table[_MOST] + chosen]))
 
 
 # The machine code of these is not kept, since that of `route` is a part of it.
@@ -114,7 +114,7 @@ def _over_all(route: Any) -> Any:
                 end -= 1
                 # the first one, which is taken where all queues are alike, is that of the destination's number
                 link = (packet.dst + links - 1 - j) % links
-                out[end] = packed & ~255 | table[table[_PORTS] + place * table[_MOST] + link]
+                out[end] = with_port(packed, table[table[_PORTS] + place * table[_MOST] + link])
         return total
 
     return njit(ROUTE_SIGNATURE)(over_all)

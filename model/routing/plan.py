@@ -110,7 +110,7 @@ class RoutingPlan:
         The source chooses one of several paths: a plan of the packets of each, which tables of routers are made of
         (`model.router.factor`). What replaces `route` or `table` drops them.
     among : RoutingPlan, optional
-        With ``spread: flow``: all ports of which a router takes one by the hash of source and destination. Tables of
+        With ``spread: flow`` and ``entropy``: all ports of which a router takes one by the hash of a head. Tables of
         routers are made of it, and the routers choose. What replaces `route` or `table` drops it.
     regular : Regular, optional
         What the short proof of a large regular network may rely on (`model.routing.regular`); of algorithms of ours.

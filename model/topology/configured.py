@@ -3,7 +3,7 @@
 from hopforge.model.config import Config
 from hopforge.model.topology import Topology, TopologyError, build
 from hopforge.model.topology.aggregation import aggregate
-from hopforge.model.topology.limits import ONE_WORD_PORTS
+from hopforge.model.topology.limits import MAX_PORTS
 
 
 def configured_network(config: Config) -> Topology:
@@ -23,10 +23,10 @@ def network_topology(config: Config) -> Topology:
     if config.router.route_computation == "table" or (members := config.lookup.lag.members) == 1:
         return topology
     found = aggregate(topology, members)
-    if found.max_ports > ONE_WORD_PORTS:
+    if found.max_ports > MAX_PORTS:
         raise TopologyError(
             "lookup.lag.members",
             f"{members} links in a group give routers of the {topology.name} {found.max_ports} ports, more than "
-            f"{ONE_WORD_PORTS}",
+            f"{MAX_PORTS}",
         )
     return found

@@ -12,6 +12,7 @@ from numba import njit
 from hopforge.model.topology.base import TopologyError
 
 __all__ = [
+    "ENTROPY_FACTOR",
     "FEW_BITS",
     "FEW_WAYS",
     "FIRST_FACTORS",
@@ -53,7 +54,7 @@ _I, _J = LAST_TURNS
 #: of sources: odd multipliers with well mixed bits: 2^32 divided by the golden ratio, and two of MurmurHash3
 _SOURCE_FACTOR, _GOAL_FACTOR, _LAST_FACTOR = 2654435761, 2246822507, 3266489909
 #: ... and one of xxHash, for routers, too
-_ENTROPY_FACTOR = 668265263
+ENTROPY_FACTOR = 668265263
 
 
 def router_key(router: int) -> int:
@@ -76,7 +77,7 @@ def _half_turned(word: Any, by: int) -> Any:
 def port_place(src: Any, dst: Any, entropy: Any, router: Any, ways: Any) -> Any:
     """Return which of several equal ports the packets of an entropy take at a router, 0 … ways − 1."""
     key = ((router + 1) * _ROUTER_FACTOR) & _WORD
-    word = (src & _WORD) ^ _turned(dst & _WORD, GOAL_TURN) ^ ((entropy * _ENTROPY_FACTOR) & _WORD)
+    word = (src & _WORD) ^ _turned(dst & _WORD, GOAL_TURN) ^ ((entropy * ENTROPY_FACTOR) & _WORD)
     word ^= key ^ (key >> 16)
     word ^= _turned(word, _A) & _turned(word, _B)
     half = (word ^ _turned(word, _C) ^ _turned(word, _D) ^ _turned(word, _E) ^ _turned(word, _F)) & _HALF
@@ -90,7 +91,7 @@ def port_place(src: Any, dst: Any, entropy: Any, router: Any, ways: Any) -> Any:
 @njit
 def entropy_place(src: Any, dst: Any, entropy: Any, number: Any, ways: Any) -> Any:
     """Return which of several ways a source chooses for the packets of an entropy, 0 … ways − 1."""
-    word = (((src + 1) * _SOURCE_FACTOR) ^ (entropy * _ENTROPY_FACTOR)) & _WORD
+    word = (((src + 1) * _SOURCE_FACTOR) ^ (entropy * ENTROPY_FACTOR)) & _WORD
     word = ((word ^ (word >> 15) ^ dst) * _GOAL_FACTOR) & _WORD
     word = ((word ^ (word >> 13) ^ number) * _LAST_FACTOR) & _WORD
     return (word ^ (word >> 16)) % ways

@@ -259,6 +259,8 @@ def _payload(design: NetworkDesign, packets: LoggedPackets, rng: np.random.Gener
         fields.append((length, params.length_bits))
     if params.lookahead is not None:  # a host may write what it likes; what it gets is 0
         fields.append((np.zeros_like(length), params.route_bits))
+    if params.entropy_bits:
+        fields.append((_entropy(design.config, source, destination), params.entropy_bits))
     heads, lsb = data[first[:-1]], 0
     heads[len(source) :] = 0
     for values, width in fields:
@@ -268,6 +270,24 @@ def _payload(design: NetworkDesign, packets: LoggedPackets, rng: np.random.Gener
     if len(asked):
         data[first[len(source)] :] = np.repeat(heads[len(source) :], length[len(source) :], axis=0)
     return data
+
+
+def _entropy(config: Config, source: NDArray[np.int64], destination: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the entropy that hosts write into listed packets (spraying.md), which are in the order of sending."""
+    found = config.traffic.entropy
+    assert found is not None
+    if found.per not in ("flow", "packet"):
+        raise UserError(
+            f"traffic.entropy.per must be flow or packet for the co-simulation of a network, not {found.per}"
+        )
+    if found.per == "flow":
+        return np.zeros(len(source), np.int64)
+    flow = source.astype(np.int64) << 32 | destination
+    order = np.argsort(flow, kind="stable")
+    begins = np.searchsorted(flow[order], flow[order])
+    turn = np.empty(len(flow), np.int64)
+    turn[order] = np.arange(len(flow)) - begins
+    return turn % found.values
 
 
 def _as_sent(design: NetworkDesign, packets: LoggedPackets, data: NDArray[np.uint64]) -> NDArray[np.uint64]:

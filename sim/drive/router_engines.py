@@ -289,5 +289,6 @@ def engine_cycle(net, a, g, i, enabled, row, seen):  # type: ignore[no-untyped-d
             route_class = output >> PORT_BITS & 15
         ports &= mask_below(net.ports) if seen[lk.O_RESP_MATCH] else uint64(0)
         tag = seen[lk.O_RESP_TAG]
-        port = i * members + (tag >> vc_bits)
-        routed(net, port * net.vcs + (tag & (1 << vc_bits) - 1), ports, route_class)
+        n = (i * members + (tag >> vc_bits)) * net.vcs + (tag & (1 << vc_bits) - 1)
+        head = a.heads[fifo_of(net, n)[input_vc(net, n).head] >> 2, 0]
+        routed(net, n, ports, route_class, int64(head & mask_below(s[ADDRESS])))

@@ -1,11 +1,12 @@
 """What surrounds one router: senders that keep to their credits, receivers that return credits when they like."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba import int64, njit, uint64
 from numpy.typing import NDArray
 
+from hopforge.model.kernel.bits import trailing_zeros
 from hopforge.model.kernel.memory import int32s
 from hopforge.model.kernel.rng import next_below, next_float, next_word
 from hopforge.model.network.core.records import AHEAD_ENGINES, input_port, packet_at
@@ -32,14 +33,14 @@ from hopforge.sim.drive.router_traffic import (
     RouterTraffic,
     data_words,
 )
-from hopforge.sim.drive.single_router import give_credit, give_flit, take_credits, take_flits
+from hopforge.sim.drive.single_router import give_credit, give_flit, one_of, take_credits, take_flits
 
 #: cycles without a move after which the golden router is taken to be stuck
 STUCK_CYCLES = 1 << 15
 
 # integers of the surroundings
 (CYCLES, DONE, CLOSING, QUIET, SERIAL, LONGEST, WIDTH, ADDRESS, TAG, LENGTH, LAST_MOVE, ROUTES, CLEAR,
- ENABLE, ROUTE, PORT, CLASSES, COUNT) = range(18)  # fmt: skip
+ ENABLE, ROUTE, PORT, CLASSES, ENTROPY, COUNT) = range(19)  # fmt: skip
 # of a sender's port
 (_PHASE, _WHERE, _TARGET, _LENGTHS, _IN_COUNT) = range(5)
 # of an input VC: packet being sent, its length, flits of it that are sent, credits
@@ -57,7 +58,9 @@ class Around(NamedTuple):
     Per port ``senders``, ``rates`` (of packets and of flits), ``receivers`` (cycles left of the phase, VCs that get no
     credit), ``kindness``; per input VC ``vcs``; per output VC credits ``owed``; by record of the pool ``packets``,
     ``heads`` (data words); ``visible`` flits, their VCs and credits on the outputs; ``addresses`` of destinations;
-    the share of ``unroutable`` packets; ``ahead``: field `route` of heads that leave, by destination.
+    the share of ``unroutable`` packets; ``ahead``: field `route` of heads that leave, by destination. Where packets
+    take one of several ports, ``behind``: the router behind each output (-1: none), and ``entries``: ports and class
+    of its routes, by output and destination.
     """
 
     integers: NDArray[np.int64]
@@ -74,6 +77,8 @@ class Around(NamedTuple):
     addresses: NDArray[np.int64]
     unroutable: float
     ahead: NDArray[np.uint64]
+    behind: NDArray[np.int64]
+    entries: NDArray[np.uint64]
 
 
 def surroundings(params: RouterParams, traffic: RouterTraffic, pool: int) -> Around:
@@ -87,7 +92,7 @@ def surroundings(params: RouterParams, traffic: RouterTraffic, pool: int) -> Aro
         (CYCLES, traffic.cycles), (LONGEST, longest), (WIDTH, p.width_bits), (ADDRESS, p.address_bits),
         (TAG, p.tag_bits), (LENGTH, p.length_bits if p.switching == "vct" else 0), (ROUTES, len(p.routes)),
         (CLEAR, traffic.clear_cycles), (ENABLE, 1), (ROUTE, p.route_bits), (PORT, p.port_field_bits),
-        (CLASSES, p.classes),
+        (CLASSES, p.classes), (ENTROPY, p.entropy_bits),
     ):  # fmt: skip
         integers[name] = value
     vcs = np.zeros((p.ports * p.vcs, _VC_COUNT), np.int64)
@@ -110,7 +115,18 @@ def surroundings(params: RouterParams, traffic: RouterTraffic, pool: int) -> Aro
         addresses=known if p.rc == "lookup" else np.arange(max(1, len(p.routes))),
         unroutable=traffic.unroutable,
         ahead=np.array([*ahead, *[0] * (len(p.routes) - len(ahead) + 1)], np.uint64),
+        **_behind(p),
     )
+
+
+def _behind(params: RouterParams) -> dict[str, NDArray[Any]]:
+    """Return what is known of the routers behind the outputs; empty without a spread."""
+    behind = () if params.lookahead is None else params.lookahead.behind
+    entries = np.zeros((len(behind), max(1, len(params.routes)), 2), np.uint64)
+    for o, each in enumerate(behind):
+        for dst, route in enumerate(each.routes[: entries.shape[1]] if each is not None else ()):
+            entries[o, dst] = route.ports, route.route_class
+    return {"behind": np.array([-1 if each is None else each.router for each in behind], np.int64), "entries": entries}
 
 
 @njit
@@ -217,6 +233,10 @@ def _new_packet(net, a, sender):  # type: ignore[no-untyped-def]
     if s[ROUTE] > 0:
         _bring(net, a, packet, head, used)
         used += s[ROUTE]
+    if s[ENTROPY] > 0:
+        packet.part = int64(next_word(streams, 0) & mask_below(s[ENTROPY]))
+        _put(head, used, s[ENTROPY], uint64(packet.part))
+        used += s[ENTROPY]
     while used < s[WIDTH]:
         part = min(32, s[WIDTH] - used)
         _put(head, used, part, next_word(streams, 0))
@@ -289,6 +309,16 @@ def _return(net, a, o, row, now):  # type: ignore[no-untyped-def]
 
 
 @njit
+def _chosen_behind(net, a, packet, o):  # type: ignore[no-untyped-def]
+    """Return field `route` of a head that leaves by output `o`: what the router behind chooses."""
+    if packet.dst < 0 or packet.dst >= a.entries.shape[1] or a.behind[o] < 0:
+        return uint64(0)
+    port = one_of(a.entries[o, packet.dst, 0], packet, int64(packet.dst), a.behind[o])
+    number = net.ports if port == 0 else trailing_zeros(uint64(port))
+    return uint64(number) | a.entries[o, packet.dst, 1] << uint64(a.integers[PORT])
+
+
+@njit
 def _observe(net, a, seen, now):  # type: ignore[no-untyped-def]
     """Write what stands on the outputs to `seen`, and let senders and receivers see it."""
     flits, flit_vcs, credits = a.visible[0], a.visible[1], a.visible[2]
@@ -305,6 +335,8 @@ def _observe(net, a, seen, now):  # type: ignore[no-untyped-def]
                 s, dst = a.integers, packet_at(net, slot).dst
                 if net.lookahead == AHEAD_ENGINES:
                     next_route = uint64(a.packets[slot, NEXT_ROUTE]) if input_port(net, o).carried else uint64(0)
+                elif len(a.behind) > 0:
+                    next_route = _chosen_behind(net, a, packet_at(net, slot), o)
                 else:
                     next_route = a.ahead[dst] if dst >= 0 else uint64(0)
                 _replace(row[O_DATA:], 2 * s[ADDRESS] + s[TAG] + s[LENGTH], s[ROUTE], next_route)

@@ -7,7 +7,7 @@ import numpy as np
 
 from hopforge.model.config.limits import asker_bits
 from hopforge.model.lookup.params import LookupParams
-from hopforge.model.router.params import CLASS_BITS, PORT_BITS, LookAhead, Route, RouterParams, Rule
+from hopforge.model.router.params import CLASS_BITS, PORT_BITS, Behind, LookAhead, Route, RouterParams, Rule
 from hopforge.model.router.quality import Quality
 
 __all__ = ["draw_routes", "draw_rule", "router_variant"]
@@ -120,9 +120,8 @@ def router_variant(seed: int, **given: Any) -> RouterParams:
         drawn["ports_per_engine"] = sharing = given.get("ports_per_engine", 1 if ahead else sharing)
         tag_bits = asker_bits(ports * vcs, 1) if ahead else max(1, asker_bits(vcs, sharing))
         drawn["lookup"] = _engine(rng, max(ports, PORT_BITS + CLASS_BITS), tag_bits)
-    spreads = not ahead and (drawn | given)["rc"] == "table" and np.random.default_rng((seed, 18)).random() < _SPREADS
-    if spreads and all(route.escape is None for route in (drawn | given)["routes"]):  # as above
-        drawn["spread_router"] = int(np.random.default_rng((seed, 19)).integers(1 << 32))
+    if not ahead and np.random.default_rng((seed, 18)).random() < _SPREADS:  # as above
+        drawn |= _spread(drawn | given, np.random.default_rng((seed, 19)))
     if not (drawn | given)["speculation"] and (drawn | given)["sa"] != "input_ahead":
         drawn["quality"] = _quality(np.random.default_rng((seed, 17)), (drawn | given)["vcs"])  # as above
     if not ahead:
@@ -134,7 +133,35 @@ def router_variant(seed: int, **given: Any) -> RouterParams:
     drawn |= {"rc_cycles": 1 if at_once else int(rng.integers(1, 3)), "lookahead": LookAhead()}
     params = RouterParams(**(drawn | given))
     fields = rng.integers(0, 1 << params.route_bits, int(rng.integers(6, 12)))
-    return replace(params, lookahead=LookAhead(int(rng.integers(1, 1 << params.ports)), tuple(fields.tolist())))
+    params = replace(params, lookahead=LookAhead(int(rng.integers(1, 1 << params.ports)), tuple(fields.tolist())))
+    spreads = np.random.default_rng((seed, 18)).random() < _SPREADS and not {"routes", "sa"} & set(given)  # as above
+    return _spread_ahead(params, np.random.default_rng((seed, 19))) if spreads else params
+
+
+def _spread(parameters: dict[str, Any], rng: np.random.Generator) -> dict[str, int]:
+    """Draw how a router takes one of several ports, if it can."""
+    if parameters["rc"] == "table":
+        if any(route.escape is not None for route in parameters["routes"]):
+            return {}
+    elif parameters["output_kind"] != "port_set":
+        return {}
+    number = int(rng.integers(1 << 32))
+    used = 2 * parameters["address_bits"] + parameters["tag_bits"] + parameters["length_bits"]
+    room = max(0, min(8, parameters["width_bits"] - used))
+    return {"spread_router": number, "entropy_bits": int(rng.integers(0, room + 1))}
+
+
+def _spread_ahead(params: RouterParams, rng: np.random.Generator) -> RouterParams:
+    """Let a router with look-ahead take one of several ports, and draw the routers behind it."""
+    assert params.lookahead is not None
+
+    def routes() -> tuple[Route, ...]:
+        return draw_routes(rng, params.ports, params.classes, count=11, adaptive=True, escape=False)
+
+    own, behind = routes(), [Behind(int(rng.integers(1 << 32)), routes()) for _ in range(params.ports)]
+    there = [each if rng.random() < 0.8 else None for each in behind]
+    lookahead = replace(params.lookahead, next_routes=(), behind=tuple(there))
+    return replace(params, routes=own, spread_router=int(rng.integers(1 << 32)), lookahead=lookahead)
 
 
 def _quality(rng: np.random.Generator, vcs: int) -> Quality | None:

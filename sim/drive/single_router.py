@@ -24,8 +24,10 @@ from hopforge.model.network.core.records import (
     ROUTE_SIGNATURE,
     TRAFFIC_CLASS,
     Net,
+    fifo_of,
     input_port,
     input_vc,
+    packet_at,
     vc_in_port,
 )
 from hopforge.model.network.core.state import NetState
@@ -40,6 +42,7 @@ __all__ = [
     "give_credit",
     "give_flit",
     "no_pattern",
+    "one_of",
     "routed",
     "single_router",
     "table_route",
@@ -152,14 +155,14 @@ def candidates_of(
 
 
 @njit
-def _one_of(ports: int, src: int, dst: int, router: int) -> Any:
-    """Return the port of a mask that source, destination and router name."""
+def one_of(ports: Any, packet: Any, dst: int, router: int) -> Any:
+    """Return the port of a mask that the head of a packet to an address, and the router, name."""
     rest, ways = uint64(ports), 0
     while rest != uint64(0):
         rest &= rest - uint64(1)
         ways += 1
     rest = uint64(ports)
-    for _ in range(port_place(src, dst, 0, router, ways) if ways > 1 else 0):
+    for _ in range(port_place(int64(packet.src), dst, int64(packet.part), router, ways) if ways > 1 else 0):
         rest &= rest - uint64(1)
     return int64(rest & (~rest + uint64(1)))
 
@@ -180,7 +183,7 @@ def table_route(
     row = _FIRST + _WORDS * packet.dst
     ports = (int64(table[row + _LOW]) & _HALF) | int64(table[row + _HIGH]) << 32
     if table[_SPREADS]:
-        ports = _one_of(ports, int64(packet.src), int64(packet.dst), int64(table[_ROUTER]) & _HALF)
+        ports = one_of(ports, packet, int64(packet.dst), int64(table[_ROUTER]) & _HALF)
     return int(
         candidates_of(net, table, ports, int64(table[row + _CLASS]), int64(table[row + _ESCAPE]), in_port, in_vc, out)
     )
@@ -260,9 +263,12 @@ def take_routing(net: Net, now: int, waiting: Any) -> None:
 
 
 @njit
-def routed(net: Net, n: int, ports: Any, route_class: int) -> None:
-    """After a cycle: let RC of input VC `n` end with a mask of ports and a class, as looked up."""
-    vc = input_vc(net, n)
+def routed(net: Net, n: int, ports: Any, route_class: int, dst: int) -> None:
+    """After a cycle: let RC of input VC `n` end with a mask of ports and a class, as looked up for address `dst`."""
+    vc, table = input_vc(net, n), int32s(net.table)
+    if table[_SPREADS]:
+        packet = packet_at(net, fifo_of(net, n)[vc.head] >> 2)
+        ports = uint64(one_of(ports, packet, dst, int64(table[_ROUTER]) & _HALF))
     in_port = int64(input_port(net, vc.port).port)
     base = net.candidate + 8 * n * net.max_candidates
     v = vc_in_port(net, vc)

@@ -15,11 +15,13 @@ from hopforge.model.lookup.params import MEMBER_BITS, LookupParams
 from hopforge.model.lookup.routing_cache import RoutingCache
 from hopforge.model.lookup.tcam import Tcam, TcamRow
 from hopforge.model.lookup.two_level_cache import TwoLevelCache
+from hopforge.model.network.build import build_net
 from hopforge.model.network.core.candidates import PORT_VALUES, candidate_port
 from hopforge.model.network.core.records import PACKET
 from hopforge.model.network.core.state import NetState
 from hopforge.model.network.core.user_code import refuse_mistake
 from hopforge.model.network.parts.lookup_build import RouteLookup
+from hopforge.model.network.settings import RouterParameters, SourceParameters, Tables
 from hopforge.model.routing import RoutingError, RoutingPlan
 from hopforge.model.routing.unknown_inputs import unknown_inputs
 from hopforge.model.topology import Topology
@@ -41,7 +43,10 @@ def refuse_unsuitable(config: Config, plan: RoutingPlan) -> None:
         ("draws random numbers", plan.random),
         ("sends packets over a router drawn at the source", plan.uses_via),
         ("learns", plan.memory.size > 1 or plan.feedback is not None),
-        ("chooses a link by the source (routing.links: hash, routing.spread: flow or entropy)", plan.by_source),
+        (
+            "chooses a link by the source (routing.links: hash, routing.spread: flow or entropy)",
+            plan.by_source and plan.among is None,
+        ),
         ("needs an escape port, which a lookup does not answer", plan.obligation == "escape"),
     )
     declared = [reason for reason, found in reasons if found]
@@ -49,7 +54,7 @@ def refuse_unsuitable(config: Config, plan: RoutingPlan) -> None:
         raise RoutingError(
             f"router.route_computation must be table for routing.algorithm {algorithm}, not lookup: it {reason}"
         )
-    if plan.max_candidates > 1 and config.lookup.cache.output_kind != "port_set":
+    if (plan.among or plan).max_candidates > 1 and config.lookup.cache.output_kind != "port_set":
         raise RoutingError(
             f"lookup.cache.output_kind must be port_set for routing.algorithm {algorithm}, which is adaptive, not "
             f"{config.lookup.cache.output_kind}"
@@ -74,6 +79,7 @@ def route_lookup(config: Config, topology: Topology, plan: RoutingPlan) -> Route
         An algorithm that cannot be looked up.
     """
     refuse_unsuitable(config, plan)
+    _refuse_narrow_output(config, topology)
     enabled = config.lookup.cache.enabled
     numbers = KeyNumbers(topology, configured_reduction(config, topology))
     two = TwoLevelCache.from_config(config)
@@ -89,6 +95,19 @@ def route_lookup(config: Config, topology: Topology, plan: RoutingPlan) -> Route
         second_row=None if two is None else _key_rows(two.second, numbers.payloads)[:, 0],
         next_router=topology.peer_router if config.router.lookahead else None,
     )
+
+
+def _refuse_narrow_output(config: Config, topology: Topology) -> None:
+    """Refuse answers that cannot name all ports: `model.config` knows neither groups of links nor graphs of files."""
+    cache, ports = config.lookup.cache, topology.max_ports
+    if cache.output_kind == "port_set" and ports > cache.output_bits:
+        raise RoutingError(
+            f"lookup.cache.output_bits must hold a bit for each of {ports} ports, not {cache.output_bits} bits"
+        )
+    if ports > 1 << cache.output_bits:
+        raise RoutingError(
+            f"lookup.cache.output_bits must hold the numbers of {ports} ports, not {cache.output_bits} bits"
+        )
 
 
 def check_keys(config: Config, topology: Topology, plan: RoutingPlan, state: NetState) -> None:
@@ -115,6 +134,10 @@ def check_keys(config: Config, topology: Topology, plan: RoutingPlan, state: Net
     """
     from hopforge.model.router.walk import walk_packets  # noqa: PLC0415 (it needs `simulation`, which needs this)
 
+    if plan.among is not None:  # a row has all ports of which a router takes one
+        plan = plan.among
+        tables = Tables(routing=plan.table, max_candidates=plan.max_candidates, inject_mask=plan.inject_mask)
+        state = build_net(topology, RouterParameters(vcs=config.router.vcs), SourceParameters(), tables, seed=1)
     reduction = configured_reduction(config, topology)
     vcs, phases = config.router.vcs, plan.phases
     inputs = topology.routers * topology.max_ports * vcs

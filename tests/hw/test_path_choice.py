@@ -69,10 +69,12 @@ def test_bad_parameters(changes: dict[str, object], said: str) -> None:
         PathChoice(**{"params": params, "lmc": 2, "first": (0,), "turns": False, **changes})  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize(("spread", "entropy"), [("entropy", "{per: packet}"), ("flow", "")])
-def test_rtl_is_the_simulator(spread: str, entropy: str) -> None:
+@pytest.mark.parametrize(("spread", "entropy", "more"), [
+    ("entropy", "{per: packet}", ""), ("flow", "", ""), ("entropy", "{per: packet}", ", lookahead: true, rc_cycles: 2"),
+])  # fmt: skip
+def test_rtl_is_the_simulator(spread: str, entropy: str, more: str) -> None:
     """Every flit in its cycle, with the address that its source chose; a host that chooses otherwise is found."""
-    config = config_of(spread, entropy)
+    config = config_of(spread, entropy, more)
     setup = network_setup(config, TRAFFIC.load, TRAFFIC.seed, TRAFFIC.cycles)
     recorded = record_network(config, TRAFFIC, setup)
     result = replay_amaranth(recorded.component, recorded.replay)

@@ -25,19 +25,30 @@ from hopforge.sim.drive.replay import replay_amaranth
 TRAFFIC = NetworkTraffic(load=0.5, cycles=60, seed=4)
 
 
-def config_of(routing: str = "algorithm: minimal, spread: flow", more: str = "", other: str = "") -> Config:
+LOOKUP = (
+    "lookup: {functions: [arbitrary], mshrs: 2, ENGINES, cache: {entries: 2, ways: 2, output_kind: port_set}, "
+    "tcam: {kind: flops, rows: 8, latency_cycles: 2}}\n"
+)
+
+
+def config_of(
+    routing: str = "algorithm: minimal, spread: flow", more: str = "", other: str = "", lookup: str = "",
+    sizes: str = "[2, 2]",
+) -> Config:
+    lookup = LOOKUP.replace("ENGINES", lookup) if lookup else ""
     return parse_config(
-        f"name: x\ntopology: {{kind: hyperx, sizes: [2, 2]}}\nrouting: {{{routing}}}\n"
+        f"name: x\ntopology: {{kind: hyperx, sizes: {sizes}}}\nrouting: {{{routing}}}\n{lookup}"
         f"router: {{vcs: 2, buffer_flits: 3{more}}}\ntraffic: {{packet_range: [1, 3]{other}}}\n"
     )
 
 
-@pytest.mark.parametrize("bits", [6, 40])
-def test_the_choice_is_the_definition(bits: int) -> None:
-    """Addresses below and above the width of the hash; few ports and many."""
+@pytest.mark.parametrize(("bits", "entropy_bits"), [(6, 0), (40, 0), (6, 16), (40, 1)])
+def test_the_choice_is_the_definition(bits: int, entropy_bits: int) -> None:
+    """Addresses below and above the width of the hash; few ports and many; with and without entropy."""
     ports = 20 if bits == 40 else 6
     params = RouterParams(
-        ports=ports, vcs=1, buffer_flits=2, width_bits=96, address_bits=bits, routes=(), spread_router=0
+        ports=ports, vcs=1, buffer_flits=2, width_bits=128, address_bits=bits, routes=(), spread_router=0,
+        entropy_bits=entropy_bits,
     )
     counts = (0, 1, 2, 3, 5, ports)
     unit = SpreadChoice(params=params, counts=counts)
@@ -47,11 +58,14 @@ def test_the_choice_is_the_definition(bits: int) -> None:
         for turn in range(300):
             source, goal = (int(rng.integers(1 << bits)) for _ in range(2))
             router, ways = int(rng.integers(1 << 31)), counts[turn % len(counts)]
+            entropy = int(rng.integers(1 << entropy_bits))
             chosen = sorted(rng.choice(ports, ways, replace=False).tolist())
             ctx.set(unit.data, goal | source << bits)
             ctx.set(unit.key, router_key(router))
+            if entropy_bits:
+                ctx.set(unit.entropy, entropy)
             ctx.set(unit.ports, sum(1 << port for port in chosen))
-            assert ctx.get(unit.port) == (1 << chosen[port_of(source, goal, 0, router, ways)] if ways else 0)
+            assert ctx.get(unit.port) == (1 << chosen[port_of(source, goal, entropy, router, ways)] if ways else 0)
 
     simulator = Simulator(unit)
     simulator.add_testbench(drive)
@@ -70,6 +84,59 @@ def test_rtl_is_the_simulator() -> None:
     others = tuple(replace(router, spread_router=number ^ 1) for number, router in enumerate(params))
     wrong = replace(setup, design=replace(setup.design, params=others))
     assert replay_amaranth((fresh := record_network(config, TRAFFIC, wrong)).component, fresh.replay).mismatches > 0
+
+
+def test_rtl_with_look_ahead_is_the_simulator() -> None:
+    """A router that takes its neighbours for others tells heads a wrong port."""
+    more, entropy = ", lookahead: true, rc_cycles: 2, flit_bits: 90", ", entropy: {values: 7}"
+    config = config_of(BY_ENTROPY, more, entropy, sizes="[2, 2, 2]")
+    setup = network_setup(config, TRAFFIC.load, TRAFFIC.seed, TRAFFIC.cycles)
+    recorded = record_network(config, TRAFFIC, setup)
+    assert replay_amaranth(recorded.component, recorded.replay).mismatches == 0 and recorded.packets > 20
+
+    def other(router: RouterParams) -> RouterParams:
+        assert router.lookahead is not None and any(router.lookahead.behind)
+        behind = (each and replace(each, router=each.router ^ 1) for each in router.lookahead.behind)
+        return replace(router, lookahead=replace(router.lookahead, behind=tuple(behind)))
+
+    wrong = replace(setup, design=replace(setup.design, params=tuple(map(other, setup.design.params))))
+    fresh = record_network(config, TRAFFIC, wrong)
+    assert replay_amaranth(fresh.component, fresh.replay).mismatches > 0
+
+
+BY_ENTROPY = "algorithm: minimal, spread: entropy"
+
+
+@pytest.mark.parametrize("config", [
+    config_of(more=", route_computation: lookup", lookup="ports_per_engine: 2"),
+    pytest.param(
+        config_of(more=", route_computation: lookup", lookup="lag: {members: 2, max_members: 2}"),
+        marks=pytest.mark.study,
+    ),
+    config_of(BY_ENTROPY, ", flit_bits: 80", ", entropy: {values: 5}"),
+    pytest.param(
+        config_of(BY_ENTROPY, ", route_computation: lookup", ", entropy: {values: 5}", "ports_per_engine: 1"),
+        marks=pytest.mark.study,
+    ),
+])  # fmt: skip
+def test_rtl_is_the_simulator_with_engines_groups_of_links_and_entropy(config: Config) -> None:
+    """Every flit in its cycle; routers that take another number for themselves are found."""
+    setup = network_setup(config, TRAFFIC.load, TRAFFIC.seed, TRAFFIC.cycles)
+    recorded = record_network(config, TRAFFIC, setup)
+    assert replay_amaranth(recorded.component, recorded.replay).mismatches == 0 and recorded.packets > 20
+    params = setup.design.params
+    assert params[0].entropy_bits == (3 if config.traffic.entropy else 0)
+    others = tuple(replace(router, spread_router=number ^ 1) for number, router in enumerate(params))
+    wrong = replace(setup, design=replace(setup.design, params=others))
+    assert replay_amaranth((fresh := record_network(config, TRAFFIC, wrong)).component, fresh.replay).mismatches > 0
+
+
+def test_other_entropies_are_for_hosts_of_yours() -> None:
+    """Routers are generated; a co-simulation does not know what hosts write."""
+    config = config_of(BY_ENTROPY, ", flit_bits: 80", ", entropy: {per: message}")
+    assert whole_network_design(config).params[0].entropy_bits == 16
+    with pytest.raises(UserError, match=r"traffic\.entropy\.per must be flow or packet for the co-simulation"):
+        record_network(config, TRAFFIC)
 
 
 CLASSES = parse_config(
@@ -107,9 +174,8 @@ def test_rtl_is_the_simulator_with_classes_of_traffic() -> None:
 
 @pytest.mark.parametrize(("config", "said"), [
     (config_of("algorithm: minimal, spread: packet"), "it draws random numbers"),
-    (config_of("algorithm: minimal, spread: entropy", other=", entropy: {per: flow}"), "the source"),
-    (config_of(more=", route_computation: lookup"), r"routing\.spread: flow is not for router\.route_computation"),
-    (config_of(more=", lookahead: true, rc_cycles: 1"), "lookahead"),
+    (config_of(BY_ENTROPY, other=", entropy: {per: flow}"), r"flit_bits must be at least 72 \(the header\), not 64"),
+    (config_of(BY_ENTROPY, ", host_ports: axi_stream, flit_bits: 80", ", entropy: {}"), r"traffic\.entropy must be n"),
 ])  # fmt: skip
 def test_what_hardware_cannot_do_is_refused(config: Config, said: str) -> None:
     with pytest.raises(UserError, match=said):
@@ -118,7 +184,8 @@ def test_what_hardware_cannot_do_is_refused(config: Config, said: str) -> None:
 
 @pytest.mark.parametrize(("changes", "said"), [
     ({"spread_router": -1}, r"spread_router must be below 2\*\*32, not -1"),
-    ({"lookahead": LookAhead(), "rc_cycles": 1, "width_bits": 64}, "spread_router must be None with lookahead"),
+    ({"lookahead": LookAhead(behind=(None,)), "rc_cycles": 1, "width_bits": 64}, r"behind must have ports=3 routers"),
+    ({"spread_router": None, "entropy_bits": 2}, "entropy_bits must be 0 without spread_router, not 2"),
     ({"routes": (Route(3, 0, 1),)}, "spread_router must be None with escapes"),
 ])  # fmt: skip
 def test_parameters_that_do_not_fit(changes: dict[str, object], said: str) -> None:

@@ -31,6 +31,12 @@ def candidate(port: int, vc_mask: int, level: int = 0, need_flits: int = 0) -> i
     return port | (level << LEVEL_AT) | (vc_mask << MASK_AT) | (need_flits << NEED_AT)
 
 
+@njit
+def with_port(packed: int, port: int) -> int:
+    """Return a candidate with another output port."""
+    return packed & ~(PORT_VALUES - 1) | port
+
+
 @inlined
 def candidate_port(packed: int) -> int:
     """Output port of a packed candidate."""

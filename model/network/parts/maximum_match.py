@@ -9,7 +9,7 @@ from hopforge.model.kernel.compile import c_kernel, inlined
 from hopforge.model.kernel.memory import int8s, int64s, words
 from hopforge.model.network.core.hooks import HOOK_SIGNATURE
 from hopforge.model.network.core.records import Net, router_at
-from hopforge.model.network.parts.port_masks import take_word
+from hopforge.model.network.parts.port_masks import place_of, take_word
 from hopforge.model.network.parts.vc_match import grant_vc
 
 # Arrays of width = ports · VCs, one behind the other. ``pair_order``: whence an output was reached, the row matched
@@ -126,7 +126,7 @@ def match_most_ports(net: Net, many: int, router: int, requested: Any, speculati
         if o >= 0:
             i = match_input[row]
             match_input[count], match_output[count] = i, o
-            match_vc[count] = int64(int8s(net.representative)[(i * many << 6) | o])
+            match_vc[count] = int64(int8s(net.representative)[place_of(many, i, o)])
             count += 1
     return count
 

@@ -26,6 +26,7 @@ from hopforge.model.network.parts.port_masks import (
     asked_ports,
     asked_words,
     forget,
+    place_of,
     put_bit,
     take_bit,
     take_word,
@@ -39,7 +40,6 @@ from hopforge.model.network.parts.switch_match import (
     is_asked,
     match_ports,
     move_pointers,
-    place_of,
 )
 
 

@@ -26,6 +26,7 @@ from hopforge.model.network.parts.port_masks import (
     asked_ports,
     asked_words,
     forget,
+    place_of,
     put_bit,
     take_bit,
     take_word,
@@ -90,12 +91,6 @@ def move_pointers(net: Net, router: int, i: int, v: int, o: int, speculative: in
     else:
         inp.a = next_output
         output_port(net, router * ports + o).g = next_input
-
-
-@inlined
-def place_of(many: int, i: int, o: int) -> int:
-    """Where the VC that stands for input `i` and output `o` is in ``net.representative``."""
-    return (i * many << 6) | o
 
 
 @inlined

@@ -6,6 +6,7 @@ import numpy as np
 
 from hopforge.model.network.core.records import BERNOULLI, ON_OFF, PROGRAM, SCRIPT
 from hopforge.model.network.core.state import NetState
+from hopforge.model.network.parts.held_switch import held_match, held_match_words
 from hopforge.model.network.parts.switch_match import switch_match, switch_match_words
 from hopforge.model.network.parts.wide_switch import wide_match
 from hopforge.model.network.threads.ranges import host_routers, lanes, most_parts
@@ -34,12 +35,12 @@ _SHARED = {
 _SOURCES = {PROGRAM: "hosts run a program", SCRIPT: "packets are listed one by one"}
 
 #: switch allocators that look at one router after the other, and nothing else
-_BY_ROUTER = {switch_match, switch_match_words, wide_match}
+_BY_ROUTER = {switch_match, switch_match_words, wide_match, held_match, held_match_words}
 _CHECKS: tuple[tuple[Callable[[NetState], bool], str], ...] = (
     (lambda state: len(state["memory"]) > 1, "the routing algorithm learns"),
     (
         lambda state: bool(state["switch_match"]) and not _BY_ROUTER & set(state.functions),
-        "routers hold the switch, or choose ahead",
+        "inputs choose ahead (router.sa: input_ahead)",
     ),
     (lambda state: bool((np.diff(host_routers(state)) < 0).any()), "hosts are not numbered in the order of routers"),
     (lambda state: len(lanes(state)[0]) > MOST_LANES, f"links have more than {MOST_LANES} different latencies"),

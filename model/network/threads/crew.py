@@ -37,7 +37,8 @@ EXACT_SQUARES = 2.0**52
 SCRATCH = (
     "offered", "offers", "granted", "released", "request_vc", "request_port", "request_mask", "winner_stamp",
     "winner_rank", "winner_request", "asking_inputs", "asking_outputs", "requested", "chosen", "representative",
-    "match_input", "match_output", "match_vc", "pair_order", "pair_request", "pair_output",
+    "match_input", "match_output", "match_vc", "pair_order", "pair_request", "pair_output", "taken_inputs",
+    "taken_outputs",
 )  # fmt: skip
 HISTOGRAMS = ("histogram", "network_histogram")
 KINDS = ("flit", "credit")

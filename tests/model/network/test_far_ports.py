@@ -61,6 +61,9 @@ ROUTED = {
     "routing: {algorithm: ugal, over: groups}\nrouter: {vcs: 6}",
     "global": "topology: {kind: torus, radices: [4, 4]}\n"
     "routing: {algorithm: ugal_global, classes: turns}\nrouter: {vcs: 6}",
+    "looked up": f"{HYPERX}\nrouting: {{algorithm: minimal, ways: one}}\n"
+    "router: {vcs: 2, route_computation: lookup}\n"
+    "lookup: {mshrs: 2, cache: {entries: 8, ways: 2}, tcam: {kind: flops, rows: 64}}",
     "compact": "topology: {kind: polarfly, q: 4, hosts_per_router: 2}\n"
     "routing: {algorithm: ugal_compact}\nrouter: {vcs: 4}",
 }

@@ -15,6 +15,7 @@ from hopforge.model.lookup.golden.build import SHALLOW_DEPTHS
 from hopforge.model.lookup.node_reduction import NodeReduction
 from hopforge.model.lookup.tcam import Tcam, TcamRow
 from hopforge.model.network.core.lookup_state import COUNTS
+from hopforge.model.router import params as router_params
 from hopforge.model.router.configured import network_links, network_params
 from hopforge.model.router.factor import compile_tables
 from hopforge.model.router.golden import PortInputs
@@ -38,7 +39,13 @@ NETWORKS = {
     "tree": ("{kind: fat_tree, k: 2, n: 1}", "{algorithm: d_mod_k}"),
     "adaptive tree": ("{kind: fat_tree, k: 2, n: 1}", "{algorithm: nca}"),
     "dragonfly": ("{kind: dragonfly, p: 1, a: 2, h: 1}", "{algorithm: dragonfly_min}"),
+    "spread": ("{kind: clos, leaves: 3, middles: 3, hosts_per_router: 2}", "{algorithm: minimal, spread: flow}"),
+    # routers of 72, 92 and, with three links in a group, 131 ports
+    "wide": ("{kind: fully_connected, routers: 3, hosts_per_router: 70}", "{algorithm: shortest}"),
+    "wide mesh": ("{kind: mesh, radices: [3], hosts_per_router: 90}", "{algorithm: dor}\naddress: {chunk_bits: 8}"),
+    "wide groups": ("{kind: fully_connected, routers: 2, hosts_per_router: 128}", "{algorithm: shortest}"),
 }
+SETS = ("adaptive tree", "spread")
 
 
 def configure(network: str, router: dict[str, Any], lookup: dict[str, Any]) -> Config:
@@ -46,7 +53,7 @@ def configure(network: str, router: dict[str, Any], lookup: dict[str, Any]) -> C
     nested = {"cache": {"entries": 16} | lookup.get("cache", {}), "tcam": lookup.get("tcam", {})}
     nested["lag"] = lookup.get("lag", {})
     lookup = {key: value for key, value in lookup.items() if key not in nested}
-    if network == "adaptive tree":
+    if network in SETS:
         nested["cache"] = nested["cache"] | {"output_kind": "port_set"}
 
     def flow(values: dict[str, Any]) -> str:
@@ -213,6 +220,9 @@ CASES: dict[str, tuple[str, dict[str, Any], dict[str, Any]]] = {
         {"vcs": 2},
         {"pipeline_depth": 1, "cache": {"enabled": False, "second_level": "{entries: 4}"}},
     ),
+    "spread": ("spread", {"vcs": 2}, {"cache": {"entries": 2, "ways": 2}}),
+    "spread, an engine for two ports": ("spread", {"vcs": 2}, {"ports_per_engine": 2, "pipeline_depth": 6}),
+    "spread over groups": ("spread", {"vcs": 2}, {"lag": {"members": 2, "max_members": 2}}),
     "members by credits": ("adaptive tree", {"vcs": 2}, {"lag": {"members": 2, "max_members": 2}}),
     "look-ahead": ("torus", {"lookahead": True, "vcs": 2}, {"cache": {"entries": 2, "ways": 2}}),
     "look-ahead in one cycle": ("ring", {"lookahead": True, "vcs": 4}, {"pipeline_depth": 1, "mshrs": 2}),
@@ -253,6 +263,46 @@ def test_destinations_without_a_row_are_drained(network: str, reduction: bool, l
     assert (
         0 < run.state["packets_dropped"] == counts["drops"].sum() <= counts["unmatched"].sum() + counts["merges"].sum()
     )
+
+
+#: routers of more than 64 ports, which hardware has not: network → parameters of routers, of engines
+WIDE = {
+    "wide": ({"vcs": 2}, {"cache": {"entries": 4, "ways": 2}}),
+    "wide mesh": ({"vcs": 3, "sa": "input_first"}, {"chunk_bits": "[8]", "mshrs": 2, "pipeline_depth": 2}),
+    "wide groups": (
+        {"vcs": 2},
+        {"ports_per_engine": 4, "pipeline_depth": 6, "lag": {"members": 3, "max_members": 3, "hash": "modulo"}},
+    ),
+}
+
+
+@pytest.mark.parametrize("network", list(WIDE))
+def test_kernel_equals_golden_network_of_wide_routers(network: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(router_params._LIMITS, "ports", (2, 512))  # hardware ends there, not the definition
+    router, lookup = WIDE[network]
+    run = compare(configure(network, router, lookup | {"tcam": {"kind": "external"}}), packets=150, last=30)
+    assert run.topology.max_ports > 64 and run.state["packets_dropped"] == 0
+
+
+@pytest.mark.parametrize("network", ["wide", "wide groups"])
+def test_wide_destinations_without_a_row_are_drained(network: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The rows come from tables of routers, whose masks of ports have more than a word."""
+    monkeypatch.setitem(router_params._LIMITS, "ports", (2, 512))
+    router, lookup = WIDE[network]
+    tcam = {"kind": "flops", "rows": 60, "latency_cycles": 4}
+    run = compare(configure(network, router, lookup | {"tcam": tcam}), packets=150, last=30)
+    assert 0 < run.state["packets_dropped"] < 150
+
+
+def test_answers_too_narrow_for_groups_of_links_are_refused() -> None:
+    lag = {"members": 6, "max_members": 6}
+    cases = (
+        ({"output_bits": 3}, "the numbers of 14 ports, not 3"),
+        ({"output_kind": "port_set", "output_bits": 8}, "a bit for each of 14 ports, not 8"),
+    )
+    for cache, words in cases:
+        with pytest.raises(RoutingError, match=words):
+            Simulation(configure("ring", {"vcs": 2}, {"lag": lag, "cache": cache}), 0.1, 1)
 
 
 GEOMETRIES = st.sampled_from([(1, 1), (2, 1), (2, 2), (4, 2), (4, 4), (3, 3), (16, 4)])

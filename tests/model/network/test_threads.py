@@ -61,6 +61,24 @@ NETWORKS = {
         "routing: {algorithm: minimal}\ntraffic: {packet_flits: 2}\n",
         0.02,
     ),
+    "61 ports, wavefront": (
+        "topology: {kind: fully_connected, routers: 17, hosts_per_router: 45}\n"
+        "router: {vcs: 2, buffer_flits: 4, link_latency_cycles: 2, sa: wavefront}\n"
+        "routing: {algorithm: minimal}\ntraffic: {packet_flits: 2}\n",
+        0.3,
+    ),
+    "136 ports, wavefront, connections held": (
+        "topology: {kind: fully_connected, routers: 17, hosts_per_router: 120}\n"
+        "router: {vcs: 2, buffer_flits: 4, sa: wavefront, hold_switch: true}\n"
+        "routing: {algorithm: minimal}\ntraffic: {packet_flits: 3}\n",
+        0.05,
+    ),
+    "connections held": (
+        "topology: {kind: mesh, radices: [5, 8], hosts_per_router: 3}\n"
+        "router: {vcs: 2, buffer_flits: 4, sa: input_first, hold_switch: true}\n"
+        "routing: {algorithm: dor}\ntraffic: {packet_flits: 4}\n",
+        0.2,
+    ),
 }
 CYCLES = 700
 
@@ -91,7 +109,8 @@ def figures(state: NetState) -> dict[str, Any]:
     names = (
         "output_vc", "input_port", "output_port", "router", "host_credits", "host_tail_sent", "histogram",
         "network_histogram", "router_rng", "host_rng", "switching", "asking", "draining", "active", "waiting",
-        "wanted", "heads_at", "sa_recent", "va_recent", "flit_events", "credit_events", "ready_events", "input_vc",
+        "wanted", "heads_at", "sa_recent", "va_recent", "spec_port", "spec_mask",
+        "flit_events", "credit_events", "ready_events", "input_vc",
         "host",
     )  # fmt: skip
     for name in names:
@@ -274,7 +293,7 @@ def test_what_has_one_state_for_all_routers_stays_on_one_thread() -> None:
         assert why_alone(state) == words
         state.record[name] = 0
     state.record["switch_match"] = 1
-    assert "hold the switch" in why_alone(state)
+    assert "inputs choose ahead" in why_alone(state)
     state.record["switch_match"] = 0
     state.arrays["memory"] = np.zeros(2)
     assert why_alone(state) == "the routing algorithm learns"

@@ -9,6 +9,8 @@ from hopforge.model.config import parse_config
 from hopforge.model.errors import UserError
 from hopforge.model.network import build
 from hopforge.model.network.arrays import empty_sizes, state_bytes
+from hopforge.model.network.core.candidates import candidate, with_port
+from hopforge.model.network.parts.port_masks import place_of
 from hopforge.model.network.settings import RouterParameters, Tables
 from hopforge.model.router import params as router_params
 from hopforge.model.router.links import End, topology_hosts, topology_links
@@ -114,6 +116,7 @@ WIDE = {
     "130 hosts": "{kind: mesh, radices: [2], hosts_per_router: 130}",
     "HyperX": "{kind: hyperx, sizes: [4], hosts_per_router: 64}",
 }
+HOSTS = ("70 hosts", "130 hosts")  # masks of two words and of three
 GOLDEN = {
     "plain": {"vcs": 2, "buffer_flits": 4},
     "input first": {"vcs": 3, "buffer_flits": 3, "va": "input_first", "rc_cycles": 1},
@@ -128,7 +131,8 @@ GOLDEN = {
 
 
 @pytest.mark.parametrize(
-    ("network", "router"), [*((network, "plain") for network in WIDE), *(("70 hosts", router) for router in GOLDEN)]
+    ("network", "router"),
+    [*((hosts, router) for hosts in HOSTS for router in GOLDEN), ("64 hosts", "plain"), ("HyperX", "plain")],
 )
 def test_wide_routers_equal_golden_routers(network: str, router: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Every flit is sent and taken in the same cycle; golden routers have sets of ports, no words."""
@@ -181,6 +185,19 @@ def test_wide_routers_equal_golden_routers(network: str, router: str, monkeypatc
                 got.append((cycle, host, current[flit.vc], flit.kind))
         assert sorted(got) == sorted(want[kind]), what
     assert len(want[TAKEN]) > hosts
+
+
+@pytest.mark.parametrize("many", range(1, 9))
+def test_no_two_pairs_of_ports_share_a_place(many: int) -> None:
+    """The VC that stands for an input and an output, with masks of every number of words."""
+    ports = range(64 * many)
+    places = {place_of.py_func(many, i, o) for i in ports for o in ports}
+    assert (len(places), max(places)) == (len(ports) ** 2, len(ports) ** 2 - 1)
+
+
+def test_a_candidate_keeps_all_but_its_port() -> None:
+    for port, other in ((256, 255), (511, 0), (3, 300)):
+        assert with_port.py_func(candidate.py_func(port, 5, 2, 7), other) == candidate.py_func(other, 5, 2, 7)
 
 
 FULL = ("topology: {kind: fully_connected, routers: 70}", "routing: {algorithm: shortest}")

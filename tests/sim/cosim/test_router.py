@@ -83,6 +83,19 @@ def test_long_runs_of_engines_that_answer_for_the_next_router(seed: int, tmp_pat
 
 
 @pytest.mark.study
+@pytest.mark.parametrize(("seed", "given"), [
+    (1, {"rc": "table", "lookahead": True}), (2, {"rc": "table", "lookahead": True}), (15, {"rc": "lookup"}),
+])  # fmt: skip
+def test_long_runs_of_routers_that_take_one_of_several_ports(seed: int, given: dict[str, Any], tmp_path: Path) -> None:
+    params = router_variant(seed, width_bits=64, **given)
+    assert params.spread_router is not None
+    verilog = to_verilog(Router(params=params), "router")
+    run, _ = run_router(params, RouterTraffic(cycles=17_000), "spread", verilog, "router", tmp_path, "verilator")
+    assert run.mismatches == 0, run.first
+    assert run.received > 500
+
+
+@pytest.mark.study
 @pytest.mark.parametrize(("seed", "ports", "tcam"), [(6, 2, "external"), (101, 3, "flops")])
 def test_long_runs_of_lookup_routers(seed: int, ports: int, tcam: str, tmp_path: Path) -> None:
     params = router_variant(seed, rc="lookup", ports=ports, vcs=2, width_bits=32, buffer_flits=3)

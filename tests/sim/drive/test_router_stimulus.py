@@ -1,5 +1,7 @@
 """Traffic for one router: the kernels of the simulator as its golden router, and what goes in and comes out."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -63,6 +65,17 @@ def compare(params: RouterParams, traffic: RouterTraffic) -> dict[str, int]:
 @pytest.mark.parametrize("seed", range(24))
 def test_the_kernels_are_the_golden_router(seed: int) -> None:
     compare(router_variant(seed, rc="table"), RouterTraffic(cycles=250, seed=seed))
+
+
+@pytest.mark.parametrize(("seed", "given"), [
+    (1, {"rc": "table", "lookahead": True}), (2, {"rc": "table", "lookahead": True}),
+    (15, {"rc": "lookup"}), (26, {"rc": "lookup"}),
+])  # fmt: skip
+def test_the_kernels_are_the_golden_router_that_takes_one_of_several_ports(seed: int, given: dict[str, Any]) -> None:
+    params = router_variant(seed, width_bits=64, **given)
+    assert (params.spread_router is not None and params.entropy_bits > 0) or params.lookahead is not None
+    seen = compare(params, RouterTraffic(cycles=400, seed=seed))
+    assert seen["packets"] > 50
 
 
 def test_an_engine_is_one_row_of_all_fields() -> None:
