@@ -222,7 +222,7 @@ class RouterConfig(Section):
         if self.vcs % self.input_speedup:
             yield Problem("input_speedup", f"must divide vcs={self.vcs}, not {self.input_speedup}")
         if self.internal_speedup != 1:
-            once = (("rc_cycles", 0), ("route_computation", "table"), ("lookahead", False), ("crossbar_cycles", 1))
+            once = (("route_computation", "table"), ("lookahead", False), ("crossbar_cycles", 1))
             for other, at_once in once:
                 value = getattr(self, other)
                 if value != at_once:

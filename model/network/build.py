@@ -48,6 +48,7 @@ from hopforge.model.network.parts.shared_switch import begin_shared, shared_matc
 from hopforge.model.network.parts.speculation import speculate, speculate_words
 from hopforge.model.network.parts.sped_switch import sped_match, sped_match_words
 from hopforge.model.network.parts.spray_arrays import put_spraying
+from hopforge.model.network.parts.step_routes import step_routes
 from hopforge.model.network.parts.switch_match import switch_match, switch_match_words
 from hopforge.model.network.parts.vc_match import match_vcs
 from hopforge.model.network.parts.wavefront import match_wavefront
@@ -256,6 +257,8 @@ def _put_router_parts(state: NetState, router: RouterParameters, ports: int) -> 
     own_match = router.arbiter == "matrix" or SWITCH_ALLOCATORS[router.sa] != OUTPUT_FIRST
     if router.allocator_iterations > 1 and VC_ALLOCATORS[router.va] == OUTPUT_FIRST:
         state.put_function("vc_match", match_islip)
+    if router.routes_in_steps:
+        state.put_function("step_routes", step_routes)
     if router.hold_switch:
         state.put_function("switch_match", held_match if one_word else held_match_words)
     elif router.sped_up:

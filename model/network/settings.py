@@ -120,6 +120,11 @@ class RouterParameters:
         return (self.allocator_iterations, self.input_speedup, self.output_speedup) != (1, 1, 1)
 
     @property
+    def routes_in_steps(self) -> bool:
+        """Whether RC begins and ends with steps of a cycle."""
+        return self.internal_speedup != 1 and self.rc_cycles > 0
+
+    @property
     def has_output_queues(self) -> bool:
         """Whether flits wait behind the crossbar until the channel takes them."""
         return self.output_speedup > 1 or self.internal_speedup > 1 or self.crossbar_cycles > 1
@@ -139,8 +144,8 @@ class RouterParameters:
         yield "arbiter", plain or self.arbiter == "round_robin", f"round_robin {beside}", self.arbiter
         yield "speculation", plain or self.speculation is False, f"false {beside}", self.speculation
         yield "hold_switch", plain or not self.hold_switch, f"false {beside}", self.hold_switch
-        once = self.internal_speedup == 1 or (self.rc_cycles == 0 and self.lookup is None and not self.lookahead)
-        yield "internal_speedup", once, "1 unless routes are read at once (rc_cycles 0)", self.internal_speedup
+        tables = self.internal_speedup == 1 or (self.lookup is None and not self.lookahead)
+        yield "internal_speedup", tables, "1 with lookup engines or lookahead", self.internal_speedup
         yield from self._stage_checks()
 
     def _stage_checks(self) -> Iterator[tuple[str, bool, str, Any]]:

@@ -108,8 +108,6 @@ def _speedups(settings: Settings, vcs: int) -> dict[str, Any]:
         settings.refuse("input_speedup", f"hopforge has divisors of num_vcs = {vcs} only")
     if not 1 <= found["internal_speedup"] <= _MOST_STEPS:
         settings.refuse("internal_speedup", f"must be 1 to {_MOST_STEPS}")
-    if found["internal_speedup"] > 1 and settings.whole("routing_delay"):
-        settings.refuse("internal_speedup", "hopforge has it with routing_delay = 0 only")
     return {key: value for key, value in found.items() if value != 1}
 
 

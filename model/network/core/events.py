@@ -237,6 +237,12 @@ def start_routing(net: Net, route: Callable[..., int], n: int, now: int) -> None
                 return
             if not row_there(net, int64(vc.router), int64(packet.dst)):
                 vc.candidates = 0
+        if net.step_routes != 0:
+            vc.state = RC
+            int32s(net.step_head)[net.step_heads] = n
+            int64s(net.step_end)[net.step_heads] = -1
+            net.step_heads += 1
+            return
         wait = int64(0) if carried else net.rc_cycles
         if net.stage_batches != 0:
             wait += batch_start(int64s(net.rc_free), int64(vc.router), now, int64(net.rc_cycles)) - now

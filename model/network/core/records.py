@@ -345,6 +345,7 @@ _SETTINGS = [
     ("vc_match", "i8"),  # of these: wavefront, and free_queue, of which heads ask for the switch ...
     ("vc_queue", "i8"),  # ... and then take their VC
     ("switch_match", "i8"),  # of SA: allocators other than output_first with round-robin arbiters
+    ("step_routes", "i8"),  # of RC: it counts in steps (parts.step_routes)
     ("messages", "i8"),
     ("may_send", "i8"),  # whether a head may leave its host, 0: when a VC is free (parts.spraying)
     ("sources", "i8"),  # of classes of traffic, 0: every host has one source (core.sources)
@@ -406,6 +407,7 @@ _COUNTERS = [
     ("partial_steps", "f8"),  # sped_up: what is left of a step ...
     ("steps", "i8"),  # ... steps since the beginning ...
     ("step_follows", "i8"),  # ... and whether another one follows in this cycle
+    ("step_heads", "i8"),  # step_routes: heads in RC
     ("free_packets", "i8"),
     ("heads_count", "i8"),
     ("heads_sent_count", "i8"),  # decides_ahead: heads that the switch has sent in the last step
@@ -533,6 +535,9 @@ ARRAYS: dict[str, np.dtype[Any]] = {
     "credit_step": np.dtype("int64"),  # ... and 1 + the step in which it was made
     "rc_free": np.dtype("int64"),  # stage_batches: first cycle of the batch of a router in RC after the last ...
     "crossbar_free": np.dtype("int64"),  # ... and in the crossbar
+    "rc_step": np.dtype("int64"),  # step_routes, stage_batches: 1 + the step in which this batch began
+    "step_head": np.dtype("int32"),  # step_routes: int32[input_vcs]: heads in RC ...
+    "step_end": np.dtype("int64"),  # ... and the last cycle of it, −1: it has not begun
     "inject_by_destination": np.dtype("int32"),  # [destination]: VCs that hosts may use
     "heads_sent": np.dtype("int64"),  # decides_ahead: next input VC << 32 | packet
     "queue_group": np.dtype("int64"),  # queue_flits: int64[routers·P, 4]: `parts.sped_switch`

@@ -120,7 +120,6 @@ def test_an_output_buffer_counts_where_flits_wait_in_it(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("parameters", "message"), [
-    (["internal_speedup=2.0", "routing_delay=1"], "internal_speedup = 2.0: hopforge has it with routing_delay = 0"),
     (["input_speedup=2", "speculative=1"], "speculative = 1: hopforge has input_speedup of more than 1 without"),
     (["output_speedup=2", "sw_allocator=wavefront"], "sw_allocator = wavefront: hopforge has output_speedup of more"),
     (["internal_speedup=2.0", "hold_switch_for_packet=1"], "hold_switch_for_packet = 1: hopforge has internal_speedup"),
