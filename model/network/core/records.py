@@ -533,6 +533,7 @@ ARRAYS: dict[str, np.dtype[Any]] = {
     "crossbar_pointer": np.dtype("int32"),  # sped_up: int32[routers, (2·input_speedup + output_speedup)·P]
     "credit_sent": np.dtype("int64"),  # sped_up: int64[routers·P]: cycle of the last credit of an input port ...
     "credit_step": np.dtype("int64"),  # ... and 1 + the step in which it was made
+    "batch_place": np.dtype("int32"),  # stage_batches: int32[routers·P]: place in the next three of an input port
     "rc_free": np.dtype("int64"),  # stage_batches: first cycle of the batch of a router in RC after the last ...
     "crossbar_free": np.dtype("int64"),  # ... and in the crossbar
     "rc_step": np.dtype("int64"),  # step_routes, stage_batches: 1 + the step in which this batch began

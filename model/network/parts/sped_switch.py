@@ -17,7 +17,7 @@ from hopforge.model.kernel.bits import (
 )
 from hopforge.model.kernel.compile import c_kernel, inlined, inner
 from hopforge.model.kernel.memory import int8s, int32s, int64s, words
-from hopforge.model.network.core.events import batch_start
+from hopforge.model.network.core.events import batch_of, batch_start
 from hopforge.model.network.core.hooks import HOOK_SIGNATURE
 from hopforge.model.network.core.records import OUTPUT_FIRST, PORT_SHARE_BITS, Net, output_port, router_at
 from hopforge.model.network.core.switch_allocation import note_grant, send_through
@@ -50,10 +50,11 @@ def pointers_of(net: Net, router: int) -> int:
 
 
 @inner
-def through_crossbar(net: Net, router: int, now: int) -> int:
-    """Last cycle of a flit in the crossbar, less one, that is granted now and takes several cycles there."""
+def through_crossbar(net: Net, q: int, now: int) -> int:
+    """Last cycle in the crossbar, less one, of a flit of input port `q` that is granted now and takes several there."""
     if net.stage_batches != 0:
-        return batch_start(int64s(net.crossbar_free), router, now + 1, net.crossbar_cycles) + net.crossbar_cycles - 2
+        start = batch_start(int64s(net.crossbar_free), batch_of(net, q), now + 1, net.crossbar_cycles)
+        return start + net.crossbar_cycles - 2
     return now + net.crossbar_cycles - 1
 
 
@@ -84,8 +85,10 @@ def queue_is_full(net: Net, p: int, now: int) -> bool:
 
 
 @inlined
-def leaving_cycle(net: Net, router: int, p: int, now: int) -> int:
-    """Cycle of the grant as which a flit leaves that output port `p` is granted now; it waits for those before it.
+def leaving_cycle(net: Net, q: int, p: int, now: int) -> int:
+    """Cycle of the grant as which a flit leaves that goes from input port `q` to output port `p` now.
+
+    It waits for those before it.
 
     A grant passes the crossbar in the next step: in this cycle, if another step follows.
     """
@@ -93,7 +96,7 @@ def leaving_cycle(net: Net, router: int, p: int, now: int) -> int:
         return now
     through, step = now - net.step_follows, net.steps + 1
     if net.crossbar_cycles > 1:
-        through = through_crossbar(net, router, now)
+        through = through_crossbar(net, q, now)
         step = through + 1
     if net.queue_flits != 0:
         enter_queue(net, p, step)
@@ -211,7 +214,7 @@ def match_crossbar(net: Net, many: int, router: int, requested: Any) -> Any:
 def send_queued(net: Net, router: int, i: int, v: int, o: int, now: int) -> None:
     """Send a flit from input `i`, VC `v`, to output `o` and what waits behind the crossbar there."""
     q, p = router * net.ports + i, router * net.ports + o
-    leaves, back = leaving_cycle(net, router, p, now), credit_cycle(net, q, now)
+    leaves, back = leaving_cycle(net, q, p, now), credit_cycle(net, q, now)
     send_through(net, q * net.vcs + v, q, p, i * net.vcs + v, now, leaves, back)
     if router_at(net, router).drain_ports != 0:
         note_grant(net, p, i, now)

@@ -4,7 +4,7 @@ from numba import int64
 
 from hopforge.model.kernel.compile import c_kernel
 from hopforge.model.kernel.memory import int32s, int64s
-from hopforge.model.network.core.events import enter
+from hopforge.model.network.core.events import batch_of, enter
 from hopforge.model.network.core.hooks import HOOK_SIGNATURE
 from hopforge.model.network.core.records import Net, input_vc
 
@@ -26,13 +26,13 @@ def step_routes(net: Net, now: int, a: int, b: int) -> int:
             enter(net, n)
             continue
         if end < 0:
-            router = int64(input_vc(net, n).router)
-            step = int64(net.steps) + 1
+            last, step = now + net.rc_cycles - 1, int64(net.steps) + 1
+            place = batch_of(net, int64(input_vc(net, n).port))
             if net.stage_batches == 0:
-                end = now + net.rc_cycles - 1
-            elif began[router] == step or free[router] <= before + 1:
-                end = now + net.rc_cycles - 1
-                free[router], began[router] = end + 1, step
+                end = last
+            elif began[place] == step or free[place] <= before + 1:
+                end = last
+                free[place], began[place] = last + 1, step
         heads[kept], ends[kept] = n, end
         kept += 1
     net.step_heads = kept
