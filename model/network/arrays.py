@@ -116,7 +116,9 @@ def empty_sizes(topology: Topology, router: RouterParameters, tables: Tables, wh
         "match_input": max(width, 64 * many),
         "match_output": max(width, 64 * many),
         "match_vc": max(width, 64 * many),
-        "crossbar_pointer": NP * (router.output_speedup + 2 * router.input_speedup) if router.sped_up else 1,
+        "crossbar_pointer": 2 * NP * (router.output_speedup + 2 * router.input_speedup) if router.sped_up else 1,
+        "crossbar_step": NP * (router.output_speedup + router.input_speedup)
+        if router.sped_up and router.speculation else 1,
         "credit_sent": NP if router.sped_up else 1,
         "credit_step": NP if router.sped_up else 1,
         "rc_free": 2 * R if router.stage_batches else 1,

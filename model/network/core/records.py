@@ -386,6 +386,8 @@ _SETTINGS = [
     ("far", "i8"),  # the state is larger than what stays near the processor: load more ahead of time
     ("candidate_bytes", "i8"),  # from the candidates of an input VC to those of the next
     ("sped_up", "i8"),  # SA by `parts.sped_switch`: several crossbar ports, steps of a cycle, iterations
+    ("between_ports", "i8"),  # ... between crossbar ports (`parts.crossbar_match`), not by other routers' allocators
+    ("hold_switch", "i8"),
     ("input_speedup", "i8"),  # crossbar ports of an input
     ("output_speedup", "i8"),  # ... of an output
     ("internal_speedup", "f8"),  # steps of a router in a cycle
@@ -530,7 +532,10 @@ ARRAYS: dict[str, np.dtype[Any]] = {
     "match_input": np.dtype("int64"),  # of one router in SA: requests, then matches: input ...
     "match_output": np.dtype("int64"),  # ... output
     "match_vc": np.dtype("int64"),  # ... VC
-    "crossbar_pointer": np.dtype("int32"),  # sped_up: int32[routers, (2·input_speedup + output_speedup)·P]
+    "crossbar_pointer": np.dtype("int32"),  # sped_up: int32[routers, (2·input_speedup + output_speedup)·P], and those
+    #: of the second allocator
+    "crossbar_step": np.dtype("int64"),  # sped_up, speculation: int64[routers, (input_speedup + output_speedup)·P]: 1 +
+    #: the step of the last grant that was not speculative
     "credit_sent": np.dtype("int64"),  # sped_up: int64[routers·P]: cycle of the last credit of an input port ...
     "credit_step": np.dtype("int64"),  # ... and 1 + the step in which it was made
     "batch_place": np.dtype("int32"),  # stage_batches: int32[routers·P]: place in the next three of an input port

@@ -112,6 +112,21 @@ def test_stages_of_several_cycles_take_batches(tmp_path: Path) -> None:
     assert sections(tmp_path, MESH, "st_prepare_delay=1", "st_final_delay=2")["router"] == plain | crossbar
 
 
+def test_speedups_stand_beside_other_keys(tmp_path: Path) -> None:
+    def found(*parameters: str) -> dict[str, Any]:
+        plain = sections(tmp_path, MESH)["router"]
+        return {key: value for key, value in sections(tmp_path, MESH, *parameters)["router"].items() if value != plain.get(key)}
+
+    assert found("internal_speedup=2.0", "routing_delay=1") == {"internal_speedup": 2.0, "rc_cycles": 1}
+    assert found("input_speedup=2", "speculative=1") == {"input_speedup": 2, "speculation": "shared"}
+    assert found("input_speedup=2", "sw_allocator=wavefront") == {"input_speedup": 2, "sa": "wavefront"}
+    assert found("output_speedup=2", "hold_switch_for_packet=1") == {"output_speedup": 2, "hold_switch": True}
+    assert found("st_final_delay=2", "speculative=1")["speculation"] == "shared"
+    # a crossbar port for each virtual channel: more make no difference
+    assert found("input_speedup=3")["input_speedup"] == 3
+    assert found("input_speedup=7")["input_speedup"] == 4
+
+
 def test_an_output_buffer_counts_where_flits_wait_in_it(tmp_path: Path) -> None:
     plain = sections(tmp_path, MESH)["router"]
     assert sections(tmp_path, MESH, "output_buffer_size=8")["router"] == plain
@@ -120,11 +135,10 @@ def test_an_output_buffer_counts_where_flits_wait_in_it(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("parameters", "message"), [
-    (["input_speedup=2", "speculative=1"], "speculative = 1: hopforge has input_speedup of more than 1 without"),
-    (["output_speedup=2", "sw_allocator=wavefront"], "sw_allocator = wavefront: hopforge has output_speedup of more"),
-    (["internal_speedup=2.0", "hold_switch_for_packet=1"], "hold_switch_for_packet = 1: hopforge has internal_speedup"),
+    (["output_speedup=2", "sw_allocator=max_size"], "sw_allocator = max_size: hopforge has output_speedup of more"),
+    (["input_speedup=2", *(f"{one}_allocator=separable_output_first(matrix)" for one in ("vc", "sw"))],
+     r"sw_allocator = separable_output_first\(matrix\): hopforge has input_speedup of more than 1 with round_robin"),
     (["internal_speedup=2.0", "st_prepare_delay=1"], "st_prepare_delay = 1: hopforge has a crossbar of several cycles"),
-    (["st_final_delay=2", "speculative=1"], "speculative = 1: hopforge has a crossbar of several cycles without"),
     (["st_final_delay=2", "output_buffer_size=0"], "output_buffer_size = 0: must be -1 or 1 to 65535"),
     (["vc_allocator=islip(2)", "sw_allocator=separable_output_first"], "the same iterations in both allocators"),
 ])  # fmt: skip
@@ -146,7 +160,6 @@ def test_tornado_moves_every_digit_of_the_terminal(tmp_path: Path) -> None:
     ("st_final_delay=17", "st_final_delay = 17: must be 0 to 16"),
     ("st_final_delay=0", "st_final_delay = 0: st_prepare_delay and st_final_delay must be 1 to 16 cycles together"),
     ("internal_speedup=0.5", "internal_speedup = 0.5: must be 1 to 8"),
-    ("input_speedup=3", "input_speedup = 3: hopforge has divisors of num_vcs = 4 only"),
     ("sw_allocator=islip(0)", r"sw_allocator = islip\(0\): hopforge's islip makes 1 to 16 iterations"),
     ("sw_allocator=loa", "sw_allocator = loa: hopforge has no allocator loa; it has islip"),
     ("topology=gflatfly", "topology = gflatfly: BookSim itself has not kept it"),
