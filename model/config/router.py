@@ -212,9 +212,8 @@ class RouterConfig(Section):
         with_it = f"with {key}={getattr(self, key):g}"
         if self.allocator_iterations > 1 and self.sa not in ("output_first", "islip"):
             yield Problem("sa", f"must be islip or output_first {with_it}, not {self.sa}")
-        if self.has_crossbar_ports:
-            if self.sa == "max_size":
-                yield Problem("sa", f"must be another one {with_it}, not max_size")
+        if self.has_crossbar_ports and self.sa == "max_size":
+            yield Problem("sa", f"must be another one {with_it}, not max_size")
         if self.arbiter != "round_robin" and (self.has_crossbar_ports or self.speculation == "shared"):
             yield Problem("arbiter", f"must be round_robin {with_it}, not {self.arbiter}")
         if self.qos != "none":

@@ -136,7 +136,7 @@ def put_word(mask: Any, address: int, many: int, word: int, more: Any) -> Any:
 
 
 @inlined
-def match_islip(net: Net, many: int, router: int, requested: Any, second: int) -> int:
+def match_islip(net: Net, many: int, router: int, requested: Any, second: int) -> Any:
     """`output_first`: match crossbar inputs and outputs; returns the number of pairs.
 
     Pointers of the first allocator move with what the first iteration matches.
@@ -184,7 +184,7 @@ def match_islip(net: Net, many: int, router: int, requested: Any, second: int) -
 
 
 @inlined
-def match_inputs(net: Net, many: int, router: int, requested: Any, second: int) -> int:
+def match_inputs(net: Net, many: int, router: int, requested: Any, second: int) -> Any:
     """`input_first`: every crossbar output picks one of the inputs that chose it; returns the number of pairs."""
     of_output = int32s(net.crossbar_pointer + 4 * pointers_of(net, router, second))
     pairs = int64(0)
@@ -203,7 +203,7 @@ def match_inputs(net: Net, many: int, router: int, requested: Any, second: int) 
 
 
 @inlined
-def match_waves(net: Net, many: int, router: int, requested: Any, second: int) -> int:
+def match_waves(net: Net, many: int, router: int, requested: Any, second: int) -> Any:
     """`wavefront`: requests in the order of their diagonals, in a square matrix; returns the number of pairs."""
     size = net.ports * max(net.input_speedup, net.output_speedup)
     state, used, pairs = router_at(net, router), uint64(0), int64(0)

@@ -39,7 +39,7 @@ from hopforge.model.network.parts.switch_match import ask, is_asked, move_pointe
 
 
 @inlined
-def end_of_heads(net: Net, router: int, first: int) -> int:
+def end_of_heads(net: Net, router: int, first: int) -> Any:
     """Where the heads of a router end in ``net.spec_vc`` that begin at `first`, at the latest."""
     last = int64(first)
     while last < net.speculative and int32s(net.spec_vc)[last] < (router + 1) * net.ports * net.vcs:

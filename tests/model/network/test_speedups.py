@@ -135,8 +135,9 @@ def test_a_queue_that_never_fills_changes_nothing() -> None:
 @pytest.mark.parametrize("keys", [
     "sa: islip", "sa: input_first, va: input_first", "sa: wavefront, va: wavefront", "sa: max_size, va: max_size",
     "arbiter: matrix", "arbiter: matrix, sa: input_first", "hold_switch: true", "hold_switch: true, sa: wavefront",
-    "hold_switch: true, arbiter: matrix", "speculation: true", "speculation: shared", "speculation: true, sa: wavefront",
-    "speculation: true, sa: input_first", "speculation: true, sa: max_size", "speculation: true, arbiter: matrix",
+    "hold_switch: true, arbiter: matrix", "speculation: true", "speculation: shared",
+    "speculation: true, sa: wavefront", "speculation: true, sa: input_first", "speculation: true, sa: max_size",
+    "speculation: true, arbiter: matrix",
 ])  # fmt: skip
 def test_a_cycle_in_the_crossbar_is_one_on_the_link(keys: str) -> None:
     """The routers of speedups grant what others do if the crossbar takes a cycle in place of the link and of credits.

@@ -124,7 +124,7 @@ class RouteStage:
 @pytest.mark.parametrize("steps", [1.25, 1.5, 2, 2.75])
 @pytest.mark.parametrize(("rc_cycles", "batches"), [(1, False), (2, False), (2, True), (3, True), (5, False)])
 def test_rc_begins_and_ends_with_steps(steps: float, rc_cycles: int, batches: bool) -> None:
-    """Four hosts of a router send packets of a flit to one another, far enough apart: RC, VA and SA take a step each."""
+    """Four hosts of a router send to one another, packets of a flit far apart: RC, VA and SA take a step each."""
     draw = np.random.default_rng(rc_cycles).integers
     times = np.concatenate([np.arange(40) * 24 + draw(0, 12, 40) for _ in range(4)])
     hosts = np.repeat(np.arange(4), 40)

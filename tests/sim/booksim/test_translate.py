@@ -115,7 +115,8 @@ def test_stages_of_several_cycles_take_batches(tmp_path: Path) -> None:
 def test_speedups_stand_beside_other_keys(tmp_path: Path) -> None:
     def found(*parameters: str) -> dict[str, Any]:
         plain = sections(tmp_path, MESH)["router"]
-        return {key: value for key, value in sections(tmp_path, MESH, *parameters)["router"].items() if value != plain.get(key)}
+        router = sections(tmp_path, MESH, *parameters)["router"]
+        return {key: value for key, value in router.items() if value != plain.get(key)}
 
     assert found("internal_speedup=2.0", "routing_delay=1") == {"internal_speedup": 2.0, "rc_cycles": 1}
     assert found("input_speedup=2", "speculative=1") == {"input_speedup": 2, "speculation": "shared"}
