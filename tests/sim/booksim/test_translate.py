@@ -262,6 +262,18 @@ def test_a_wrong_network_file_is_one_line(tmp_path: Path, text: str, message: st
     (f"topology = fly; k = 8; n = 2; routing_function = dest_tag; packet_size = 4; {ROUTER}", 0.5, 27.533, 2.0, 0.02),
     pytest.param(f"topology = fly; k = 4; n = 3; routing_function = dest_tag; input_speedup = 2; {ROUTER}",
                  0.5, 15.902, 3.0, 0.02, marks=pytest.mark.study),
+    # speedups beside other keys
+    (f"{FOUR} routing_delay = 1; internal_speedup = 2.0;", 0.3, 30.317, None, 0.02),
+    (f"{FOUR} speculative = 1; internal_speedup = 2.0;", 0.3, 25.443, None, 0.02),
+    pytest.param(f"{FOUR} speculative = 1; input_speedup = 2;", 0.3, 33.34, None, 0.02, marks=pytest.mark.study),
+    (f"{FOUR} hold_switch_for_packet = 1; internal_speedup = 1.5; output_speedup = 2; output_buffer_size = 4;",
+     0.3, 31.316, None, 0.02),
+    pytest.param(f"{FOUR} vc_allocator = separable_input_first; sw_allocator = separable_input_first; "
+                 "input_speedup = 2; output_speedup = 2;", 0.3, 37.017, None, 0.02, marks=pytest.mark.study),
+    (f"{FOUR} vc_allocator = wavefront; sw_allocator = wavefront; speculative = 1; input_speedup = 2; "
+     "st_final_delay = 2;", 0.3, 44.255, None, 0.02),
+    # batches of the first and of the last stage of a fly
+    (f"topology = fly; k = 8; n = 2; routing_function = dest_tag; {ROUTER} routing_delay = 3;", 0.1, 19.428, 2.0, 0.01),
     # links of 2, 4 and 6 cycles by distance
     (f"{BUTTERFLY} routing_function = ran_min; use_noc_latency = 1;", 0.1, 15.619, 2.5, 0.02),
 ])  # fmt: skip
