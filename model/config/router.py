@@ -97,7 +97,7 @@ class RouterConfig(Section):
     allocator_iterations: Annotated[int, Field(ge=1, le=16)] = 1
     """Iterations of iSLIP (`va`, `sa`: `islip`) in a cycle (more than one: not in hardware)."""
     input_speedup: Annotated[int, Field(ge=1, le=16)] = 1
-    """Crossbar ports of an input, a divisor of `vcs`: virtual channel v uses port v mod this (2 and more: not in
+    """Crossbar ports of an input, at most `vcs`: virtual channel v uses port v mod this (2 and more: not in
     hardware)."""
     output_speedup: Annotated[int, Field(ge=1, le=16)] = 1
     """Crossbar ports of an output: input i uses port i mod this; flits wait behind them for the link (2 and more: not
@@ -210,19 +210,20 @@ class RouterConfig(Section):
         """Check what does not go together with speedups and iterations."""
         key = self.sped_up
         with_it = f"with {key}={getattr(self, key):g}"
-        if self.has_crossbar_ports and self.sa not in ("output_first", "islip"):
+        if self.allocator_iterations > 1 and self.sa not in ("output_first", "islip"):
             yield Problem("sa", f"must be islip or output_first {with_it}, not {self.sa}")
-        one_way = (("arbiter", "round_robin"), ("qos", "none"), ("speculation", False), ("hold_switch", False))
-        for other, needed in one_way:
-            value = getattr(self, other)
-            if value != needed:
-                yield Problem(other, f"must be {str(needed).lower()} {with_it}, not {str(value).lower()}")
+        if self.has_crossbar_ports and self.sa == "max_size":
+            yield Problem("sa", f"must be another one {with_it}, not max_size")
+        if self.arbiter != "round_robin" and (self.has_crossbar_ports or self.speculation == "shared"):
+            yield Problem("arbiter", f"must be round_robin {with_it}, not {self.arbiter}")
+        if self.qos != "none":
+            yield Problem("qos", f"must be none {with_it}, not {self.qos}")
         if self.va == "free_queue":
             yield Problem("va", f"must be an allocator {with_it}, not free_queue")
-        if self.vcs % self.input_speedup:
-            yield Problem("input_speedup", f"must divide vcs={self.vcs}, not {self.input_speedup}")
+        if self.input_speedup > self.vcs:
+            yield Problem("input_speedup", f"must be at most vcs={self.vcs}, not {self.input_speedup}")
         if self.internal_speedup != 1:
-            once = (("rc_cycles", 0), ("route_computation", "table"), ("lookahead", False), ("crossbar_cycles", 1))
+            once = (("route_computation", "table"), ("lookahead", False), ("crossbar_cycles", 1))
             for other, at_once in once:
                 value = getattr(self, other)
                 if value != at_once:

@@ -116,11 +116,16 @@ def empty_sizes(topology: Topology, router: RouterParameters, tables: Tables, wh
         "match_input": max(width, 64 * many),
         "match_output": max(width, 64 * many),
         "match_vc": max(width, 64 * many),
-        "crossbar_pointer": NP * (router.output_speedup + 2 * router.input_speedup) if router.sped_up else 1,
+        "crossbar_pointer": 2 * NP * (router.output_speedup + 2 * router.input_speedup) if router.sped_up else 1,
+        "crossbar_step": NP * (router.output_speedup + router.input_speedup)
+        if router.sped_up and router.speculation else 1,
         "credit_sent": NP if router.sped_up else 1,
         "credit_step": NP if router.sped_up else 1,
-        "rc_free": R if router.stage_batches else 1,
-        "crossbar_free": R if router.stage_batches else 1,
+        "rc_free": 2 * R if router.stage_batches else 1,
+        "crossbar_free": 2 * R if router.stage_batches else 1,
+        "rc_step": 2 * R if router.stage_batches else 1,
+        "step_head": NI if router.routes_in_steps else 1,
+        "step_end": NI if router.routes_in_steps else 1,
         "heads_sent": NP * max(router.input_speedup, router.output_speedup) if tables.decides_ahead else 1,
         "queue_group": 4 * NP if router.output_queue_flits else 1,
         "router": R,
@@ -164,6 +169,7 @@ def filled_arrays(
         "inject_by_destination": np.asarray(
             [0] if tables.inject_by_destination is None else tables.inject_by_destination, np.int32
         ),
+        "batch_place": _batch_places(topology) if router.stage_batches else np.zeros(1, np.int32),
         "router_rng": seed_streams(seed, 1, topology.routers),
         "pattern_table": np.ascontiguousarray(tables.pattern, np.int32),
         "host_rng": seed_streams(seed, 2, H),
@@ -174,6 +180,17 @@ def filled_arrays(
         "script_first": first,
         "script_next": first[:-1].copy() if H else np.zeros(1, np.int64),
     }
+
+
+def _batch_places(topology: Topology) -> NDArray[np.int32]:
+    """Place of the batches of every input port: one for a router, one for either half of a butterfly's."""
+    ports = topology.max_ports
+    places = np.repeat(np.arange(topology.routers, dtype=np.int32), ports)
+    if topology.kind == "butterfly":  # routers with hosts are two, one of the first stage and one of the last
+        last = np.repeat(np.bincount(topology.host_router, minlength=topology.routers) > 0, ports)
+        last[topology.host_router * ports + topology.host_port] = False
+        places[last] += topology.routers
+    return places
 
 
 def set_source(s: Any, source: SourceParameters) -> None:

@@ -46,8 +46,10 @@ from hopforge.model.network.parts.program_arrays import put_program
 from hopforge.model.network.parts.reply_arrays import put_replies
 from hopforge.model.network.parts.shared_switch import begin_shared, shared_match, shared_match_words
 from hopforge.model.network.parts.speculation import speculate, speculate_words
+from hopforge.model.network.parts.sped_speculation import sped_shared_match, sped_speculate
 from hopforge.model.network.parts.sped_switch import sped_match, sped_match_words
 from hopforge.model.network.parts.spray_arrays import put_spraying
+from hopforge.model.network.parts.step_routes import step_routes
 from hopforge.model.network.parts.switch_match import switch_match, switch_match_words
 from hopforge.model.network.parts.vc_match import match_vcs
 from hopforge.model.network.parts.wavefront import match_wavefront
@@ -224,6 +226,7 @@ def _set_router(state: NetState, router: RouterParameters) -> None:
     s["release_credits"], s["rc_cycles"] = router.vc_release == "credits", router.rc_cycles
     s["lookahead"] = router.lookahead
     s["head_credits"] = router.va == "free_queue"
+    s["between_ports"], s["hold_switch"] = router.between_ports, router.hold_switch
     s["sped_up"], s["output_queues"] = router.sped_up, router.has_output_queues
     s["input_speedup"], s["output_speedup"] = router.input_speedup, router.output_speedup
     s["internal_speedup"], s["iterations"] = router.internal_speedup, router.allocator_iterations
@@ -235,7 +238,9 @@ def _set_router(state: NetState, router: RouterParameters) -> None:
 def _put_router_parts(state: NetState, router: RouterParameters, ports: int) -> None:
     """Attach the allocators that the kernel itself does not hold."""
     one_word = ports <= ONE_WORD_PORTS and state["port_words"] == 1
-    if router.speculation == "shared":
+    if router.sped_up and router.speculation:
+        state.put_function("speculation", begin_shared if router.speculation == "shared" else sped_speculate)
+    elif router.speculation == "shared":
         state.put_function("speculation", begin_shared)
         state.put_function("switch_match", shared_match if one_word else shared_match_words)
     elif router.speculation:
@@ -250,7 +255,11 @@ def _put_router_parts(state: NetState, router: RouterParameters, ports: int) -> 
     own_match = router.arbiter == "matrix" or SWITCH_ALLOCATORS[router.sa] != OUTPUT_FIRST
     if router.allocator_iterations > 1 and VC_ALLOCATORS[router.va] == OUTPUT_FIRST:
         state.put_function("vc_match", match_islip)
-    if router.hold_switch:
+    if router.routes_in_steps:
+        state.put_function("step_routes", step_routes)
+    if router.sped_up and router.speculation == "shared":
+        state.put_function("switch_match", sped_shared_match)
+    elif router.hold_switch and not router.sped_up:
         state.put_function("switch_match", held_match if one_word else held_match_words)
     elif router.sped_up:
         state.put_function("switch_match", sped_match if one_word else sped_match_words)

@@ -62,6 +62,8 @@ def run_cycles(route: Callable[..., int], pattern: Callable[..., int], net: Net,
                     net.partial_steps += net.internal_speedup
                 begins = False
             if net.sped_up != 0:
+                if net.step_routes != 0:
+                    call_hook(net.step_routes, net, now, now, now)
                 net.partial_steps -= 1
                 net.steps += 1
                 net.step_follows = int64(net.partial_steps >= 1)

@@ -120,27 +120,41 @@ class RouterParameters:
         return (self.allocator_iterations, self.input_speedup, self.output_speedup) != (1, 1, 1)
 
     @property
+    def routes_in_steps(self) -> bool:
+        """Whether RC begins and ends with steps of a cycle."""
+        return self.internal_speedup != 1 and self.rc_cycles > 0
+
+    @property
     def has_output_queues(self) -> bool:
         """Whether flits wait behind the crossbar until the channel takes them."""
         return self.output_speedup > 1 or self.internal_speedup > 1 or self.crossbar_cycles > 1
 
+    @property
+    def between_ports(self) -> bool:
+        """Whether SA matches crossbar ports; otherwise every input and output has one, and takes other allocators."""
+        several = (self.input_speedup, self.output_speedup) != (1, 1)
+        kind = SWITCH_ALLOCATORS[self.sa]
+        return self.sped_up and self.arbiter == "round_robin" and (several or kind == OUTPUT_FIRST)
+
     def _speedup_checks(self) -> Iterator[tuple[str, bool, str, Any]]:
-        plain = not self.sped_up
-        islip = SWITCH_ALLOCATORS[self.sa] == OUTPUT_FIRST if self.sa in SWITCH_ALLOCATORS else False
+        kind = SWITCH_ALLOCATORS.get(self.sa, OUTPUT_FIRST)
         beside = "with speedups and iterations"
         yield "allocator_iterations", 1 <= self.allocator_iterations <= 16, "1..16", self.allocator_iterations
-        divides = self.input_speedup >= 1 and self.vcs % self.input_speedup == 0
-        yield "input_speedup", divides, f"a divisor of vcs={self.vcs}", self.input_speedup
+        yield "input_speedup", 1 <= self.input_speedup <= self.vcs, f"1..{self.vcs} (vcs)", self.input_speedup
         yield "output_speedup", 1 <= self.output_speedup <= 16, "1..16", self.output_speedup
         yield "internal_speedup", 1 <= self.internal_speedup <= 8, "1..8", self.internal_speedup
-        yield "sa", islip or not self.has_crossbar_ports, f"output_first or islip {beside}", self.sa
+        once = self.allocator_iterations == 1
+        yield "sa", once or kind == OUTPUT_FIRST, "output_first or islip with iterations", self.sa
+        one = not self.has_crossbar_ports
+        yield "sa", one or kind != MAXIMUM, f"another one than max_size {beside}", self.sa
+        yield "arbiter", one or self.arbiter == "round_robin", f"round_robin {beside}", self.arbiter
+        plain = not self.sped_up
+        shared = self.speculation == "shared" and self.arbiter != "round_robin"
+        yield "arbiter", plain or not shared, f"round_robin with shared speculation {beside}", self.arbiter
         yield "sa", plain or self.sa != "input_ahead", f"another one than input_ahead {beside}", self.sa
         yield "va", plain or self.va != "free_queue", f"another one than free_queue {beside}", self.va
-        yield "arbiter", plain or self.arbiter == "round_robin", f"round_robin {beside}", self.arbiter
-        yield "speculation", plain or self.speculation is False, f"false {beside}", self.speculation
-        yield "hold_switch", plain or not self.hold_switch, f"false {beside}", self.hold_switch
-        once = self.internal_speedup == 1 or (self.rc_cycles == 0 and self.lookup is None and not self.lookahead)
-        yield "internal_speedup", once, "1 unless routes are read at once (rc_cycles 0)", self.internal_speedup
+        tables = self.internal_speedup == 1 or (self.lookup is None and not self.lookahead)
+        yield "internal_speedup", tables, "1 with lookup engines or lookahead", self.internal_speedup
         yield from self._stage_checks()
 
     def _stage_checks(self) -> Iterator[tuple[str, bool, str, Any]]:

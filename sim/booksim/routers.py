@@ -104,32 +104,23 @@ def _speedups(settings: Settings, vcs: int) -> dict[str, Any]:
         "output_speedup": settings.at_least("output_speedup", 1, _MOST_SPEEDUP),
         "internal_speedup": settings.number("internal_speedup"),
     }
-    if vcs % found["input_speedup"]:
-        settings.refuse("input_speedup", f"hopforge has divisors of num_vcs = {vcs} only")
+    found["input_speedup"] = min(found["input_speedup"], vcs)  # a crossbar port for each virtual channel
     if not 1 <= found["internal_speedup"] <= _MOST_STEPS:
         settings.refuse("internal_speedup", f"must be 1 to {_MOST_STEPS}")
-    if found["internal_speedup"] > 1 and settings.whole("routing_delay"):
-        settings.refuse("internal_speedup", "hopforge has it with routing_delay = 0 only")
     return {key: value for key, value in found.items() if value != 1}
 
 
 def _refuse_beside_speedups(settings: Settings, router: dict[str, Any]) -> None:
-    """Refuse what hopforge has without speedups and with one iteration only."""
-    keys = ("input_speedup", "output_speedup", "internal_speedup", "crossbar_cycles")
-    speedup = next((key for key in keys if key in router), "")
-    if not speedup and router.get("allocator_iterations", 1) == 1:
-        return
-    several = "a crossbar of several cycles" if speedup == "crossbar_cycles" else f"{speedup} of more than 1"
-    beside = several if speedup else "several iterations"
-    ports = {"input_speedup", "output_speedup", "allocator_iterations"}
-    if ports & set(router) and router["sa"] not in ("islip", "output_first"):
-        settings.refuse("sw_allocator", f"hopforge has {beside} with islip or separable_output_first only")
-    if "arbiter" in router:
+    """Refuse allocators that hopforge has with one crossbar port of an input and output, and one iteration, only."""
+    keys = ("input_speedup", "output_speedup", "allocator_iterations")
+    key = next((one for one in keys if one in router), "")
+    beside = "several iterations" if key == "allocator_iterations" else f"{key} of more than 1"
+    if key and router["sa"] == "max_size":
+        settings.refuse("sw_allocator", f"hopforge has {beside} with other allocators only")
+    if router.get("allocator_iterations", 1) > 1 and router["sa"] not in ("islip", "output_first"):
+        settings.refuse("sw_allocator", "hopforge has several iterations with islip or separable_output_first only")
+    if key and "arbiter" in router:
         settings.refuse("sw_allocator", f"hopforge has {beside} with round_robin arbiters only")
-    if "speculation" in router:
-        settings.refuse("speculative", f"hopforge has {beside} without speculation only")
-    if "hold_switch" in router:
-        settings.refuse("hold_switch_for_packet", f"hopforge has {beside} without it only")
 
 
 def _allocators(settings: Settings) -> dict[str, Any]:

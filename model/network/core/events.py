@@ -185,15 +185,21 @@ def is_held(net: Net, vc: Any, packet: Any) -> bool:
 
 
 @inlined
-def batch_start(free: Any, router: int, ready: int, cycles: int) -> int:
+def batch_of(net: Net, q: int) -> int:
+    """Place of the batches that what comes from input port number `q` belongs to: those of its router, or of a half."""
+    return int64(int32s(net.batch_place)[q])
+
+
+@inlined
+def batch_start(free: Any, place: int, ready: int, cycles: int) -> int:
     """First cycle in a stage of `cycles` cycles of what is ready for it in cycle `ready`, at the end of a batch.
 
-    ``free[router]`` is the first cycle in which the batch after the last one can begin.
+    ``free[place]`` is the first cycle in which the batch after the last one can begin.
     """
-    start = int64(free[router]) - cycles
+    start = int64(free[place]) - cycles
     if start < ready:
-        start = max(ready, int64(free[router]))
-        free[router] = start + cycles
+        start = max(ready, int64(free[place]))
+        free[place] = start + cycles
     return start
 
 
@@ -237,9 +243,15 @@ def start_routing(net: Net, route: Callable[..., int], n: int, now: int) -> None
                 return
             if not row_there(net, int64(vc.router), int64(packet.dst)):
                 vc.candidates = 0
+        if net.step_routes != 0:
+            vc.state = RC
+            int32s(net.step_head)[net.step_heads] = n
+            int64s(net.step_end)[net.step_heads] = -1
+            net.step_heads += 1
+            return
         wait = int64(0) if carried else net.rc_cycles
         if net.stage_batches != 0:
-            wait += batch_start(int64s(net.rc_free), int64(vc.router), now, int64(net.rc_cycles)) - now
+            wait += batch_start(int64s(net.rc_free), batch_of(net, int64(vc.port)), now, int64(net.rc_cycles)) - now
     if wait == 0 and vc.candidates > 0:
         enter(net, n)
         return

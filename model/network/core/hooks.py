@@ -9,7 +9,7 @@ that have the switch, `replies` lets hosts answer (`model.network.parts.replies`
 `sources` sends what hosts with classes of traffic have (`model.network.parts.class_sources`),
 `acks` acknowledges packets (`model.network.parts.acknowledges`), and tells an `agent` that learns from them.
 They are functions ``hook(net, event, a, b)``. `vc_match` (of VA) is ``hook(net, router, requests, cycle)``,
-`switch_match` (of SA) ``hook(net, first router, end, cycle)``.
+`switch_match` (of SA) ``hook(net, first router, end, cycle)``, `step_routes` (of RC) ``hook(net, cycle, ..., ...)``.
 """
 
 from numba import int64

@@ -345,6 +345,7 @@ _SETTINGS = [
     ("vc_match", "i8"),  # of these: wavefront, and free_queue, of which heads ask for the switch ...
     ("vc_queue", "i8"),  # ... and then take their VC
     ("switch_match", "i8"),  # of SA: allocators other than output_first with round-robin arbiters
+    ("step_routes", "i8"),  # of RC: it counts in steps (parts.step_routes)
     ("messages", "i8"),
     ("may_send", "i8"),  # whether a head may leave its host, 0: when a VC is free (parts.spraying)
     ("sources", "i8"),  # of classes of traffic, 0: every host has one source (core.sources)
@@ -385,6 +386,8 @@ _SETTINGS = [
     ("far", "i8"),  # the state is larger than what stays near the processor: load more ahead of time
     ("candidate_bytes", "i8"),  # from the candidates of an input VC to those of the next
     ("sped_up", "i8"),  # SA by `parts.sped_switch`: several crossbar ports, steps of a cycle, iterations
+    ("between_ports", "i8"),  # ... between crossbar ports (`parts.crossbar_match`), not by other routers' allocators
+    ("hold_switch", "i8"),
     ("input_speedup", "i8"),  # crossbar ports of an input
     ("output_speedup", "i8"),  # ... of an output
     ("internal_speedup", "f8"),  # steps of a router in a cycle
@@ -406,6 +409,7 @@ _COUNTERS = [
     ("partial_steps", "f8"),  # sped_up: what is left of a step ...
     ("steps", "i8"),  # ... steps since the beginning ...
     ("step_follows", "i8"),  # ... and whether another one follows in this cycle
+    ("step_heads", "i8"),  # step_routes: heads in RC
     ("free_packets", "i8"),
     ("heads_count", "i8"),
     ("heads_sent_count", "i8"),  # decides_ahead: heads that the switch has sent in the last step
@@ -528,11 +532,18 @@ ARRAYS: dict[str, np.dtype[Any]] = {
     "match_input": np.dtype("int64"),  # of one router in SA: requests, then matches: input ...
     "match_output": np.dtype("int64"),  # ... output
     "match_vc": np.dtype("int64"),  # ... VC
-    "crossbar_pointer": np.dtype("int32"),  # sped_up: int32[routers, (2·input_speedup + output_speedup)·P]
+    "crossbar_pointer": np.dtype("int32"),  # sped_up: int32[routers, (2·input_speedup + output_speedup)·P], and those
+    #: of the second allocator
+    "crossbar_step": np.dtype("int64"),  # sped_up, speculation: int64[routers, (input_speedup + output_speedup)·P]: 1 +
+    #: the step of the last grant that was not speculative
     "credit_sent": np.dtype("int64"),  # sped_up: int64[routers·P]: cycle of the last credit of an input port ...
     "credit_step": np.dtype("int64"),  # ... and 1 + the step in which it was made
+    "batch_place": np.dtype("int32"),  # stage_batches: int32[routers·P]: place in the next three of an input port
     "rc_free": np.dtype("int64"),  # stage_batches: first cycle of the batch of a router in RC after the last ...
     "crossbar_free": np.dtype("int64"),  # ... and in the crossbar
+    "rc_step": np.dtype("int64"),  # step_routes, stage_batches: 1 + the step in which this batch began
+    "step_head": np.dtype("int32"),  # step_routes: int32[input_vcs]: heads in RC ...
+    "step_end": np.dtype("int64"),  # ... and the last cycle of it, −1: it has not begun
     "inject_by_destination": np.dtype("int32"),  # [destination]: VCs that hosts may use
     "heads_sent": np.dtype("int64"),  # decides_ahead: next input VC << 32 | packet
     "queue_group": np.dtype("int64"),  # queue_flits: int64[routers·P, 4]: `parts.sped_switch`

@@ -12,12 +12,12 @@ from hopforge.model.network.core.records import (
     Net,
     input_port,
     input_vc,
-    output_port,
     output_vc,
     router_at,
     vc_in_port,
 )
 from hopforge.model.network.core.switch_allocation import grant_switch, note_grant
+from hopforge.model.network.parts.output_queues import can_take
 from hopforge.model.network.parts.switch_match import ask, is_asked, match_ports, move_pointers
 
 
@@ -50,7 +50,7 @@ def match_speculative(net: Net, many: int, now: int) -> None:
                         continue
                     if net.sa_kind == INPUT_FIRST and seen:
                         continue
-                    if output_port(net, router * ports + o).busy_until <= now:
+                    if can_take(net, router * ports + o, now):
                         requested = ask(net, many, requested, int64(port.port), v, o)
                         seen = True
             position = end

@@ -112,8 +112,8 @@ def grant_vc(net: Net, router: int, requester: int, output: int, now: int) -> No
     taker.state = ACTIVE
     taker.out_vc = m
     if net.matrix != 0:
-        int64s(net.va_recent)[m * width + requester] = now
-        int64s(net.va_recent)[(net.input_vcs + n) * width + output] = now
+        int64s(net.va_recent)[m * width + requester] = now + net.steps
+        int64s(net.va_recent)[(net.input_vcs + n) * width + output] = now + net.steps
     words(net.waiting)[router * net.vc_words + (requester >> 6)] &= ~bit_of(requester)
     out = output_port(net, router * net.ports + taker.out_port)
     out.free_mask = out.free_mask & ~(uint32(1) << given.vc)

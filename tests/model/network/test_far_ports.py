@@ -100,6 +100,8 @@ MATCHED = {
     "held": "vcs: 2, hold_switch: true",
     "chosen ahead": "vcs: 2, va: free_queue, sa: input_ahead",
     "speedups": "vcs: 4, input_speedup: 2, output_speedup: 2, allocator_iterations: 2",
+    "speedups, held": "vcs: 4, input_speedup: 2, output_speedup: 2, sa: input_first, hold_switch: true",
+    "speedups, speculation": "vcs: 4, output_speedup: 2, sa: input_first, speculation: true",
     "steps": "vcs: 2, internal_speedup: 1.5, output_queue_flits: 3",
     "steps, input first": "vcs: 2, internal_speedup: 2, sa: input_first",
 }

@@ -103,6 +103,50 @@ def test_heads_wait_for_the_batch_before_them(keys: str, grants: tuple[int, ...]
     assert [cycle - found[0] for cycle in found] == list(grants)
 
 
+class RouteStage:
+    """Route computation as BookSim 2 has it, in a list: `_RouteEvaluate`, then `_RouteUpdate`, in each step."""
+
+    def __init__(self, cycles: int, batches: bool) -> None:
+        self.cycles, self.batches = cycles, batches
+        self.inside: list[tuple[list[int], int]] = []
+
+    def step(self, now: int) -> list[int]:
+        """Heads whose RC ends in this step of cycle `now`."""
+        for end, _ in self.inside:
+            if end[0] >= 0 and self.batches:
+                break
+            end[0] = now + self.cycles - 1 if end[0] < 0 else end[0]
+        over = [head for end, head in self.inside if 0 <= end[0] <= now]
+        self.inside = [one for one in self.inside if not 0 <= one[0][0] <= now]
+        return over
+
+
+@pytest.mark.parametrize("steps", [1.25, 1.5, 2, 2.75])
+@pytest.mark.parametrize(("rc_cycles", "batches"), [(1, False), (2, False), (2, True), (3, True), (5, False)])
+def test_rc_begins_and_ends_with_steps(steps: float, rc_cycles: int, batches: bool) -> None:
+    """Four hosts of a router send to one another, packets of a flit far apart: RC, VA and SA take a step each."""
+    draw = np.random.default_rng(rc_cycles).integers
+    times = np.concatenate([np.arange(40) * 24 + draw(0, 12, 40) for _ in range(4)])
+    hosts = np.repeat(np.arange(4), 40)
+    keys = f"vcs: {VCS}, internal_speedup: {steps}, rc_cycles: {rc_cycles}, stage_batches: {str(batches).lower()}"
+    text = f"name: x\n{PAIR}\nrouter: {{{keys}}}\n"
+    run = Simulation(parse_config(text), 0.1, 1, script=(hosts, times, (hosts + 1) % 4, np.ones(160, int)))
+    grants = sorted((cycle, n // VCS) for cycle, kind, n, *_ in log_of(run, 1100) if kind == GRANTED)
+    port_of = [n // VCS for n in run.state["host"]["input_vc"].tolist()]
+    stage, partial, expected = RouteStage(rc_cycles, batches), 0.0, []
+    in_va: list[int] = []
+    in_sa: list[int] = []
+    for now in range(1100):
+        stage.inside += [([-1], port_of[h]) for h, t in zip(hosts, times, strict=True) if t + 2 == now]
+        partial += steps
+        while partial >= 1:
+            partial -= 1
+            expected += [(now, port) for port in in_sa]
+            in_va, in_sa = stage.step(now), in_va
+    assert grants == sorted(expected)
+    assert len(grants) == 160
+
+
 def test_a_cycle_more_in_the_crossbar_is_one_more_in_each_router() -> None:
     """At low load a router costs what its stages cost, in batches or not."""
     found = []
@@ -120,8 +164,8 @@ def test_a_cycle_more_in_the_crossbar_is_one_more_in_each_router() -> None:
     ("stage_batches: true, rc_cycles: 2, lookahead: true", "router.lookahead: must be false with stage_batches"),
     ("output_queue_flits: 3", "router.output_queue_flits: needs output_speedup, internal_speedup or crossbar_cycles"),
     ("crossbar_cycles: 2, internal_speedup: 2", "router.crossbar_cycles: must be 1 with internal_speedup=2, not 2"),
-    ("crossbar_cycles: 2, hold_switch: true", "router.hold_switch: must be false with crossbar_cycles=2, not true"),
-    ("crossbar_cycles: 2, sa: wavefront, output_speedup: 2", "router.sa: must be islip or output_first"),
+    ("crossbar_cycles: 2, va: free_queue", "router.va: must be an allocator with crossbar_cycles=2"),
+    ("crossbar_cycles: 2, sa: max_size, output_speedup: 2", "router.sa: must be another one with output_speedup=2"),
     ("crossbar_cycles: 0", "router.crossbar_cycles: "),
     ("output_speedup: 2, output_queue_flits: 0", "router.output_queue_flits: "),
     ("output_speedup: 2, output_queue_flits: 2, cycles_per_flit: 2", "router.cycles_per_flit: must be 1 with output_q"),

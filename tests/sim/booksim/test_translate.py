@@ -112,6 +112,22 @@ def test_stages_of_several_cycles_take_batches(tmp_path: Path) -> None:
     assert sections(tmp_path, MESH, "st_prepare_delay=1", "st_final_delay=2")["router"] == plain | crossbar
 
 
+def test_speedups_stand_beside_other_keys(tmp_path: Path) -> None:
+    def found(*parameters: str) -> dict[str, Any]:
+        plain = sections(tmp_path, MESH)["router"]
+        router = sections(tmp_path, MESH, *parameters)["router"]
+        return {key: value for key, value in router.items() if value != plain.get(key)}
+
+    assert found("internal_speedup=2.0", "routing_delay=1") == {"internal_speedup": 2.0, "rc_cycles": 1}
+    assert found("input_speedup=2", "speculative=1") == {"input_speedup": 2, "speculation": "shared"}
+    assert found("input_speedup=2", "sw_allocator=wavefront") == {"input_speedup": 2, "sa": "wavefront"}
+    assert found("output_speedup=2", "hold_switch_for_packet=1") == {"output_speedup": 2, "hold_switch": True}
+    assert found("st_final_delay=2", "speculative=1")["speculation"] == "shared"
+    # a crossbar port for each virtual channel: more make no difference
+    assert found("input_speedup=3")["input_speedup"] == 3
+    assert found("input_speedup=7")["input_speedup"] == 4
+
+
 def test_an_output_buffer_counts_where_flits_wait_in_it(tmp_path: Path) -> None:
     plain = sections(tmp_path, MESH)["router"]
     assert sections(tmp_path, MESH, "output_buffer_size=8")["router"] == plain
@@ -120,12 +136,10 @@ def test_an_output_buffer_counts_where_flits_wait_in_it(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("parameters", "message"), [
-    (["internal_speedup=2.0", "routing_delay=1"], "internal_speedup = 2.0: hopforge has it with routing_delay = 0"),
-    (["input_speedup=2", "speculative=1"], "speculative = 1: hopforge has input_speedup of more than 1 without"),
-    (["output_speedup=2", "sw_allocator=wavefront"], "sw_allocator = wavefront: hopforge has output_speedup of more"),
-    (["internal_speedup=2.0", "hold_switch_for_packet=1"], "hold_switch_for_packet = 1: hopforge has internal_speedup"),
+    (["output_speedup=2", "sw_allocator=max_size"], "sw_allocator = max_size: hopforge has output_speedup of more"),
+    (["input_speedup=2", *(f"{one}_allocator=separable_output_first(matrix)" for one in ("vc", "sw"))],
+     r"sw_allocator = separable_output_first\(matrix\): hopforge has input_speedup of more than 1 with round_robin"),
     (["internal_speedup=2.0", "st_prepare_delay=1"], "st_prepare_delay = 1: hopforge has a crossbar of several cycles"),
-    (["st_final_delay=2", "speculative=1"], "speculative = 1: hopforge has a crossbar of several cycles without"),
     (["st_final_delay=2", "output_buffer_size=0"], "output_buffer_size = 0: must be -1 or 1 to 65535"),
     (["vc_allocator=islip(2)", "sw_allocator=separable_output_first"], "the same iterations in both allocators"),
 ])  # fmt: skip
@@ -147,7 +161,6 @@ def test_tornado_moves_every_digit_of_the_terminal(tmp_path: Path) -> None:
     ("st_final_delay=17", "st_final_delay = 17: must be 0 to 16"),
     ("st_final_delay=0", "st_final_delay = 0: st_prepare_delay and st_final_delay must be 1 to 16 cycles together"),
     ("internal_speedup=0.5", "internal_speedup = 0.5: must be 1 to 8"),
-    ("input_speedup=3", "input_speedup = 3: hopforge has divisors of num_vcs = 4 only"),
     ("sw_allocator=islip(0)", r"sw_allocator = islip\(0\): hopforge's islip makes 1 to 16 iterations"),
     ("sw_allocator=loa", "sw_allocator = loa: hopforge has no allocator loa; it has islip"),
     ("topology=gflatfly", "topology = gflatfly: BookSim itself has not kept it"),
@@ -249,6 +262,18 @@ def test_a_wrong_network_file_is_one_line(tmp_path: Path, text: str, message: st
     (f"topology = fly; k = 8; n = 2; routing_function = dest_tag; packet_size = 4; {ROUTER}", 0.5, 27.533, 2.0, 0.02),
     pytest.param(f"topology = fly; k = 4; n = 3; routing_function = dest_tag; input_speedup = 2; {ROUTER}",
                  0.5, 15.902, 3.0, 0.02, marks=pytest.mark.study),
+    # speedups beside other keys
+    (f"{FOUR} routing_delay = 1; internal_speedup = 2.0;", 0.3, 30.317, None, 0.02),
+    (f"{FOUR} speculative = 1; internal_speedup = 2.0;", 0.3, 25.443, None, 0.02),
+    pytest.param(f"{FOUR} speculative = 1; input_speedup = 2;", 0.3, 33.34, None, 0.02, marks=pytest.mark.study),
+    (f"{FOUR} hold_switch_for_packet = 1; internal_speedup = 1.5; output_speedup = 2; output_buffer_size = 4;",
+     0.3, 31.316, None, 0.02),
+    pytest.param(f"{FOUR} vc_allocator = separable_input_first; sw_allocator = separable_input_first; "
+                 "input_speedup = 2; output_speedup = 2;", 0.3, 37.017, None, 0.02, marks=pytest.mark.study),
+    (f"{FOUR} vc_allocator = wavefront; sw_allocator = wavefront; speculative = 1; input_speedup = 2; "
+     "st_final_delay = 2;", 0.3, 44.255, None, 0.02),
+    # batches of the first and of the last stage of a fly
+    (f"topology = fly; k = 8; n = 2; routing_function = dest_tag; {ROUTER} routing_delay = 3;", 0.1, 19.428, 2.0, 0.01),
     # links of 2, 4 and 6 cycles by distance
     (f"{BUTTERFLY} routing_function = ran_min; use_noc_latency = 1;", 0.1, 15.619, 2.5, 0.02),
 ])  # fmt: skip
