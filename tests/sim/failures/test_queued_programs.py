@@ -47,7 +47,9 @@ class Network(NamedTuple):
 
 GROUPS = Network(DRAGONFLY % (2, 2), "ugal_node", 4)
 #: each router has hosts; half of those of the tree have none
-REGULAR = Network("topology: {kind: random_regular, routers: 10, degree: 3, hosts_per_router: 2, seed: 3}", "shortest", 6)
+REGULAR = Network(
+    "topology: {kind: random_regular, routers: 10, degree: 3, hosts_per_router: 2, seed: 3}", "shortest", 6
+)
 TREE = Network("topology: {kind: fat_tree, k: 3, n: 2}", "shortest", 8)
 
 
@@ -73,8 +75,8 @@ class Failure(NamedTuple):
             for o in range(topology.max_ports):
                 peer = int(topology.peer_router[r, o])
                 if (
-                    r in self.switches and (peer >= 0 or topology.host_at[r, o] >= 0)
-                    or peer >= 0 and (peer in self.switches or (r, peer) in self.links or (peer, r) in self.links)
+                    (r in self.switches and (peer >= 0 or topology.host_at[r, o] >= 0))
+                    or (peer >= 0 and (peer in self.switches or (r, peer) in self.links or (peer, r) in self.links))
                 ):  # fmt: skip
                     found.add((r, o))
         return found
@@ -84,7 +86,8 @@ def programmed(path: Path, failures: Sequence[Failure], traffic: str, network: N
     text = ", ".join(failure.text for failure in failures)
     return parse_config(
         f"name: test\nseed: {seed}\n{network.topology}\n"
-        f"router: {{model: input_output_queued, vcs: {network.vcs}, buffer_flits: 3, output_buffer_flits: 2, {TIMES}}}\n"
+        f"router: {{model: input_output_queued, vcs: {network.vcs}, buffer_flits: 3, output_buffer_flits: 2, "
+        f"{TIMES}}}\n"
         f"routing: {{algorithm: {network.algorithm}}}\n"
         f"workload: {{kind: trace, file: {path}, mtu_bytes: {PACKET}, mapping: {{kind: random}}}}\n"
         f"traffic: {{source: program, flit_bytes: {PACKET}, cycles_per_flop: 16{traffic}}}\n"

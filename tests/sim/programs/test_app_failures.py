@@ -8,8 +8,8 @@ import pytest
 
 import hopforge
 from hopforge.model.config import Config, parse_config
-from hopforge.sim.programs.application import app_rows, run_app, write_app
 from hopforge.sim.programs.app_result import AppRun
+from hopforge.sim.programs.application import app_rows, run_app, write_app
 
 RING = "topology: {kind: torus, radices: [4]}\n"
 TIMES = "timing: {link_gbps: 80, switch_base_ns: 0, cable_ns: 0, cache_ns: 0.001}\n"
