@@ -63,8 +63,10 @@ def measure(point: Point, options: Options) -> list[Row]:
     table = PrefixRules(values, lengths, outs.astype(np.int32), _WIDTH)
     rows: list[Row] = []
     for policy in POLICIES:
-        sets = {key: integer(point, key) for key in ("ways", "index_bits") if key in point}
-        settings = CubeSettings(policy, integer(point, "entries"), str(point["invalidation"]), **sets)
+        ways, index_bits = (integer(point, key) if key in point else None for key in ("ways", "index_bits"))
+        settings = CubeSettings(
+            policy, integer(point, "entries"), str(point["invalidation"]), ways=ways, index_bits=index_bits
+        )
         counts = run_prefixes(table, traffic.prefix_events(), settings)
         assert counts.wrong == 0, "a hit was not the TCAM's answer"
         miss = 1 - counts.hits / counts.lookups

@@ -1,7 +1,8 @@
 """Caches before rules in sets: hit rate against ways and hashed bits, area with the memories of the lines."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -114,7 +115,7 @@ def _area(point: Point, options: Options) -> list[Row]:
     }]  # fmt: skip
 
 
-def _lines_name(row: dict[str, object]) -> str:
+def _lines_name(row: Mapping[Hashable, Any]) -> str:
     return f"{row['lines']:,} lines, " + (f"sets of {row['ways']}" if row["ways"] else "fully associative")
 
 
