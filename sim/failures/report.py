@@ -1,6 +1,7 @@
 """What failures did to a run: rows for the terminal, and tables."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 from hopforge.sim.failures.epochs import Epoch
@@ -9,7 +10,7 @@ from hopforge.sim.failures.reconfiguration import Reconfiguration
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["FailureHistory", "FailureStory", "failure_rows", "failure_tables"]
+__all__ = ["FailureHistory", "FailureStory", "FailuresFound", "failure_rows", "failure_tables", "failures_found"]
 
 
 class FailureStory(Protocol):
@@ -59,6 +60,29 @@ class FailureHistory(Protocol):
     def table(self) -> "pd.DataFrame":
         """One row per failure or repair that took place."""
         ...
+
+
+@dataclass(frozen=True, eq=False)
+class FailuresFound:
+    """What failures did to a run that has ended, without the run.
+
+    Attributes
+    ----------
+    rows : list of (str, str)
+        Subject and words for the terminal (`failure_rows`).
+    table : DataFrame
+        A row per failure or repair that took place.
+    """
+
+    rows: list[tuple[str, str]]
+    table: "pd.DataFrame"
+
+
+def failures_found(failures: FailureHistory | None, cycle_ns: float) -> FailuresFound | None:
+    """Keep what failures did, where cycles are so long; None: the run has none."""
+    if failures is None:
+        return None
+    return FailuresFound(failure_rows(failures), failures.table().assign(cycle_ns=cycle_ns))
 
 
 def failure_tables(failures: Reconfiguration) -> "dict[str, pd.DataFrame]":

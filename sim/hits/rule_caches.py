@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from hopforge.model.lookup.rules.address_words import NARROW_WIDTH, as_addresses
+from hopforge.model.lookup.rules.address_words import as_addresses, as_numbers
 from hopforge.model.lookup.rules.cube_cache import CubeCache, CubeSettings
 from hopforge.model.lookup.rules.cube_kernel import KERNEL_POLICIES, PrefixRules, run_prefixes
 from hopforge.model.lookup.rules.cube_policies import CUBE_POLICIES
@@ -65,17 +65,8 @@ class RuleCaches:
             )
         self.is_prefix = self._table().is_prefix_table
         self.policies = settings.chosen(len(self.file.rules), is_prefix=self.is_prefix)
-        self._check_width()
         self.caches = pd.DataFrame()
         self.lengths = pd.DataFrame()
-
-    def _check_width(self) -> None:
-        """Refuse whole rules of wide addresses."""
-        for name in self.policies:
-            if name not in CUBE_POLICIES and self.file.width > NARROW_WIDTH:
-                raise RuleCacheError(
-                    f"--policy {name}: takes addresses of at most {NARROW_WIDTH} bits, not {self.file.width}"
-                )
 
     def _table(self) -> RuleTable:
         return RuleTable(self.file.rules, self.file.width)
@@ -126,7 +117,7 @@ class RuleCaches:
         if case.policy in STATIC:
             table = self._table()
             choice = choose(table, weights, case.size, STATIC[case.policy])
-            hits = static_hits(table, choice, traffic.addresses.tolist())
+            hits = static_hits(table, choice, as_numbers(traffic.addresses, self.file.width))
             entries = len(choice.real) + len(choice.cover)
             return {"lookups": s.lookups, "hits": hits, "wrong": 0, "peak": entries}
         if case.policy not in CUBE_POLICIES:

@@ -6,6 +6,7 @@ from typing import Any
 import pandas as pd
 
 from hopforge.model.config import Config
+from hopforge.sim.failures.report import FailuresFound
 from hopforge.sim.hits.energy import Traffic, energy_rows, shape_of
 from hopforge.sim.programs.app_setup import AppSetup
 from hopforge.sim.programs.graph_activity import GraphActivity
@@ -77,6 +78,8 @@ class AppRun:
         Order of packets, with engine packet and ``traffic.reorder``.
     units : UnitTimes, optional
         Collective units that did collectives of the program.
+    failures : FailuresFound, optional
+        What ``simulation.failures`` did, with engine packet; of jobs to the run of all together.
     """
 
     config: Config
@@ -90,6 +93,7 @@ class AppRun:
     jobs: pd.DataFrame | None = None
     reordering: Reordering | None = None
     units: UnitTimes | None = None
+    failures: FailuresFound | None = None
 
     def row(self) -> dict[str, Any]:
         """As a row of a table."""

@@ -21,6 +21,7 @@ from hopforge.model.topology.degraded import mean_rates
 from hopforge.model.workload.program import waiting_text
 from hopforge.model.workload.schedule import CALC, KIND_NAMES, SEND, Schedule
 from hopforge.model.workload.trace import Trace
+from hopforge.sim.failures.report import failures_found
 from hopforge.sim.programs.app_result import AppRun, app_result
 from hopforge.sim.programs.app_setup import (
     AppSetup,
@@ -209,7 +210,10 @@ def _run_packet(setup: AppSetup, progress: Progress | None) -> AppRun:
         miss_share=1 - lookups["hit_rate"] if lookups["lookups"] else float(config.app.lookup != "hit"),
         visits=(int(run.state["hops_sum"]), int(run.state["output_port"]["flits"].sum())),
     )
-    return replace(found, link_share=_link_share(run), reordering=done.reordering)
+    return replace(
+        found, link_share=_link_share(run), reordering=done.reordering,
+        failures=failures_found(run.reconfiguration, cycle_ns(config)),
+    )  # fmt: skip
 
 
 def _link_share(run: "Simulation") -> float:
@@ -226,11 +230,12 @@ def _run_packet_routers(setup: AppSetup, network: "ProgramNetwork", progress: Pr
         return _run_schedule_routers(setup, network, setup.schedule, progress)
     done = run_packet_program(network, progress)
     second, ranks = done.cycle_ns * 1e-9, network.ranks
-    return app_result(
+    found = app_result(
         setup, cpu=done.cpu_seconds, message_latency_s=_packet_latency(setup, network),
         finish=ranks["finished"] * second, waiting=ranks["waited"] * second, computing=ranks["computed"] * second,
         miss_share=0.0, visits=_packet_visits(setup.config, network),
     )  # fmt: skip
+    return replace(found, failures=failures_found(network.failures, done.cycle_ns))
 
 
 def _packet_latency(setup: AppSetup, network: "ProgramNetwork") -> float:
@@ -258,7 +263,8 @@ def _run_schedule_routers(
         waiting=times.finish - times.busy, computing=times.computed, miss_share=0.0,
         visits=_packet_visits(setup.config, network),
     )
-    return replace(found, activity=graph_activity(schedule, times), times=times)
+    failures = failures_found(network.failures, network.settings.cycle_ns)
+    return replace(found, activity=graph_activity(schedule, times), times=times, failures=failures)
 
 
 def _run_schedule_packet(
@@ -280,7 +286,7 @@ def _run_schedule_packet(
     )
     return replace(
         found, activity=graph_activity(schedule, times), times=times, link_share=_link_share(run),
-        reordering=reordering(run.state),
+        reordering=reordering(run.state), failures=failures_found(run.reconfiguration, cycle),
     )  # fmt: skip
 
 
@@ -306,6 +312,7 @@ def app_rows(run: AppRun | LoggopsRun) -> list[tuple[str, str]]:
         *latency,
         *([] if run.units is None else run.units.rows()),
         *([] if run.reordering is None else run.reordering.rows()),
+        *([] if run.failures is None else run.failures.rows),
         ("lookups", _lookups_text(run)),
         ("energy", f"{found.energy_j:.4g} J in all switches; without caches {found.conventional_energy_j:.4g} J"),
         ("processor time", f"{found.cpu_seconds:.2f} s"),
@@ -390,6 +397,7 @@ def write_app(run: AppRun | LoggopsRun, folder: Path) -> None:
             **({} if run.activity is None else run.activity.tables()),
             **({} if run.links is None else {"links": run.links.table}),
             **({} if run.jobs is None else {"job_runs": run.jobs}),
+            **({} if run.failures is None else {"failures": run.failures.table}),
         })
         found = {key: value for key, value in asdict(run.found).items() if key not in MEASURED}
         write_metadata(scratch, {**run_metadata(run.config), "found": found})

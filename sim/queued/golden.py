@@ -77,7 +77,7 @@ class Golden:
     aside : dict of deque
         By host: packets that it has set aside, to be sent again.
     lost : int
-        Packets lost on links.
+        Packets lost, wherever they were.
     """
 
     def __init__(
@@ -142,17 +142,47 @@ class Golden:
         far = int(self.topology.peer_router[r, i]), int(self.topology.peer_port[r, i])
         return "router", far, int(self.flight[far])
 
-    def fail(self, ports: set[Port]) -> None:
-        """Let links fail before the cycle that comes next: what is on them is lost, and credited at once."""
+    def fail(self, ports: set[Port], switches: set[int] | None = None) -> None:
+        """Let links and switches fail before the cycle that comes next; `ports` are also all those of the switches.
+
+        What is on a failed link, in a failed switch, or between it and its hosts is lost, and credited at once. What
+        hosts of the switch have set aside is lost, too.
+        """
+        failing = switches or set()
         self.down = self.down | ports
         for entry in list(self.packets_under_way):
             kind, place = entry[2][:2]
-            if kind == "router":
+            if kind == "host":
+                router, port = int(self.topology.host_router[place]), int(self.topology.host_port[place])
+                sender, origin, vc = "router", (router, port), entry[2][2]
+                gone = router in failing
+            else:
                 sender, origin, _ = self.upstream(*place[:2])
-                if sender == "router" and origin in ports:
-                    self.packets_under_way.remove(entry)
-                    self.credits[(*origin, place[2])] += 1
-                    self.lose(entry[3])
+                vc = place[2]
+                gone = origin in ports if sender == "router" else place[0] in failing
+            if gone:
+                self.packets_under_way.remove(entry)
+                self.give_back(sender, origin, vc)
+                self.lose(entry[3])
+        for key in (key for key in self.inputs if key[0] in failing):
+            for packet in (*self.inputs[key], *self.outputs[key]):
+                self.lose(packet)
+            sender, origin, _ = self.upstream(*key[:2])
+            for _ in self.inputs[key]:
+                self.give_back(sender, origin, key[2])
+            self.inputs[key].clear()
+            self.outputs[key].clear()
+        for h in list(self.aside):
+            if int(self.topology.host_router[h]) in failing:
+                for packet in self.aside.pop(h):
+                    self.lose(packet)
+
+    def give_back(self, sender: str, origin: Any, vc: int) -> None:
+        """Credit a packet that is lost where it came from."""
+        if sender == "router":
+            self.credits[(*origin, vc)] += 1
+        else:
+            self.nic_credits[origin] += 1
 
     def lose(self, packet: Packet) -> None:
         """Note that a packet is lost."""
@@ -176,13 +206,17 @@ class Golden:
         self.known, self.stopped = set(self.down), False
 
     def turn_away(self) -> None:
-        """Hand a packet of every failed port to a host of its router."""
+        """Hand a packet of every failed port to a host of its router; without hosts it is lost."""
         for r, o in sorted(self.down):
             waiting = [v for v in range(self.given.vcs) if self.outputs[r, o, v]]
             if waiting:
                 hosts = [int(h) for h in self.topology.host_at[r] if h >= 0]
                 m = (r * self.topology.max_ports + o) * self.given.vcs + waiting[0]
-                self.aside.setdefault(hosts[m % len(hosts)], deque()).append(self.outputs[r, o, waiting[0]].popleft())
+                packet = self.outputs[r, o, waiting[0]].popleft()
+                if hosts:
+                    self.aside.setdefault(hosts[m % len(hosts)], deque()).append(packet)
+                else:
+                    self.lose(packet)
 
     def send_again(self) -> None:
         """Let every host with a free link send the first packet that it has set aside."""
@@ -321,172 +355,3 @@ class Golden:
                 self.round_left[h] = low + (self.host_stream[h].below(high - low + 1) if high > low else 0)
             self.round_left[h] -= 1
             self.due_fp[h] = max(self.due_fp[h], self.now << 20) + (0 if self.round_left[h] else self.step_fp)
-
-
-class GoldenDragonfly(Golden):
-    """Ways on a dragonfly with one link for each pair of groups, from the arrays of the topology."""
-
-    def __init__(self, *arguments: Any) -> None:
-        super().__init__(*arguments)
-        self.p, self.a, self.g = (int(self.topology.params[name]) for name in ("p", "a", "g"))
-        self.link: dict[tuple[int, int], Port] = {}
-        self.find_links()
-
-    def find_links(self) -> None:
-        """Find the port of the link from each group to each other, where there is one."""
-        self.link = {}
-        for r in range(self.topology.routers):
-            for o in range(self.topology.max_ports):
-                peer = int(self.topology.peer_router[r, o])
-                if peer >= 0 and peer // self.a != r // self.a and (r, o) not in self.known:
-                    self.link[r // self.a, peer // self.a] = (r, o)
-
-    def reprogram(self) -> None:
-        """Let the routing know what is down, and the hosts send."""
-        super().reprogram()
-        self.find_links()
-
-    def to(self, r: int, goal: int) -> int:
-        """Port towards another router; −1: its group has no link there."""
-        if goal // self.a != r // self.a and (r // self.a, goal // self.a) not in self.link:
-            return -1
-        peers = self.topology.peer_router[r].tolist()
-        if goal // self.a == r // self.a:
-            return peers.index(goal)
-        gate, port = self.link[r // self.a, goal // self.a]
-        return port if gate == r else peers.index(gate)
-
-    def minimal(self, r: int, dst: int) -> int:
-        """Port of the minimal way to a host."""
-        goal = dst // self.p
-        return dst % self.p if goal == r else self.to(r, goal)
-
-    def draw_outside(self, r: int, a: int, b: int) -> int:
-        """Random router in neither of two groups; if its group has no link to one of them, in the next that has."""
-        others = [x for x in range(self.g) if x not in (a, b)]
-        chosen = self.router_stream[r].below(len(others) * self.a)
-        group = others[chosen // self.a]
-        while (a, group) not in self.link or (group, b) not in self.link:
-            group = (group + 1) % self.g
-        return group * self.a + chosen % self.a
-
-
-class GoldenUgalNode(GoldenDragonfly):
-    """UGALn."""
-
-    def route(self, r: int, i: int, v: int, packet: Packet) -> tuple[int, int]:
-        """Output port and virtual channel of a packet."""
-        here, goal = r // self.a, packet.dst // self.p // self.a
-        direct = self.minimal(r, packet.dst)
-        if here == goal:
-            return direct, 3
-        if i < self.p:
-            via = self.draw_outside(r, here, goal)
-            around = self.to(r, self.link[here, via // self.a][0]) if self.link[here, via // self.a][0] != r else -1
-            around = self.link[here, via // self.a][1] if around < 0 else around
-            if around == direct:
-                q_min, q_non = self.queue_length(r, direct, 2), self.queue_length(r, around, 0)
-            else:
-                q_min, q_non = (
-                    sum(self.queue_length(r, o, w) for w in range(self.given.vcs)) for o in (max(direct, 0), around)
-                )
-            if direct < 0 or q_min > 2 * q_non:
-                packet.via = via
-        if packet.via == r:
-            packet.via = None
-        if packet.via is None:
-            return direct, 2
-        return self.to(r, packet.via), 1 if packet.via // self.a == here else 0
-
-
-class GoldenQAdaptive(GoldenDragonfly):
-    """Q-adaptive with ε = 0.05.
-
-    Attributes
-    ----------
-    local, far : float
-        Time of a link in a group, and between groups, with which estimates begin.
-    """
-
-    local, far = 30.0, 300.0
-
-    def __init__(self, *arguments: Any) -> None:
-        super().__init__(*arguments)
-        self.q: dict[tuple[int, int, int, int], float] = {}
-        self.ports = [o for o in range(self.p, self.topology.max_ports) if self.topology.peer_router[0, o] >= 0]
-
-    def first(self, r: int, goal: int, o: int) -> float:
-        """Estimate of the empty network; infinite where after this port no group is joined to the goal."""
-        peer = int(self.topology.peer_router[r, o])
-        here, there = r // self.a, peer // self.a
-        if (r, o) in self.known:
-            return np.inf
-        if here == there:
-            if goal == here or (here, goal) in self.link:
-                return self.local + self.far
-            beyond = {y for (x, y), port in self.link.items() if port[0] == peer}
-            return 2 * (self.local + self.far) if any((y, goal) in self.link for y in beyond) else np.inf
-        if goal == there:
-            return self.far
-        if (there, goal) not in self.link:
-            return np.inf
-        return self.local + (self.far if goal == here or (here, goal) in self.link else 2 * self.far)
-
-    def reprogram(self) -> None:
-        """Keep the estimates of ports that led on before and still do."""
-        routers, numbers = range(self.topology.routers), range(self.p)
-        keys = [(r, goal, n, o) for r in routers for goal in range(self.g) for n in numbers for o in self.ports]
-        before = {key: self.estimate(*key) for key in keys}
-        super().reprogram()
-        self.q = {
-            key: value
-            for key, value in before.items()
-            if np.isfinite(value) and np.isfinite(self.first(key[0], key[1], key[3]))
-        }
-
-    def estimate(self, r: int, goal: int, number: int, o: int) -> float:
-        """Learned time."""
-        return self.q.get((r, goal, number, o), self.first(r, goal, o))
-
-    def best(self, r: int, goal: int, number: int, ports: list[int]) -> int:
-        """Port of the smallest estimate."""
-        return min(ports, key=lambda o: self.estimate(r, goal, number, o))
-
-    def route(self, r: int, i: int, v: int, packet: Packet) -> tuple[int, int]:
-        """Output port and virtual channel of a packet."""
-        hops = len(packet.arrivals) - 1
-        here, goal, number = r // self.a, packet.dst // self.p // self.a, packet.src % self.p
-        port = direct = self.minimal(r, packet.dst)
-        first_of_group = hops == 1 and i >= self.p + self.a - 1
-        if here != goal and hops > 0 and direct < 0:
-            port = self.best(r, goal, number, self.ports[self.a - 1 :])
-        elif here != goal and (hops == 0 or (first_of_group and direct < self.p + self.a - 1)):
-            if hops == 0:
-                other, threshold = self.best(r, goal, number, self.ports), 0.2
-            else:
-                other, threshold = self.p + self.router_stream[r].below(self.a - 1), 0.35
-            q_min = self.estimate(r, goal, number, direct) if direct >= 0 else np.inf
-            if direct < 0 or (q_min - self.estimate(r, goal, number, other)) / q_min >= threshold:
-                port = other
-            if self.router_stream[r].share() < 0.05:
-                chosen = self.ports[self.router_stream[r].below(len(self.ports))]
-                port = chosen if np.isfinite(self.estimate(r, goal, number, chosen)) else port
-        return port, min(hops, 4)
-
-    def note(self, r: int, i: int, packet: Packet) -> Any:
-        """Time from the router before to this one, and the least estimate from here on."""
-        goal, number = packet.dst // self.p // self.a, packet.src % self.p
-        rest = 0.0
-        if r // self.a != goal:
-            rest = self.estimate(r, goal, number, self.best(r, goal, number, self.ports))
-        elif i < self.p + self.a - 1:
-            return None
-        return goal, number, (packet.arrivals[-1] - packet.arrivals[-2]) * 0.4 + rest
-
-    def learn(self, r: int, o: int, note: Any) -> None:
-        """Move an estimate towards the time that has come back."""
-        goal, number, value = note
-        old = self.estimate(r, goal, number, o)
-        if old == np.inf:
-            return
-        self.q[r, goal, number, o] = old + (0.2 if value < old else 0.04) * (value - old)

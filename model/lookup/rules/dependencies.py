@@ -4,8 +4,6 @@ Definition: docs/definitions/rule-caches.md; after CacheFlow (Katta et al., "Cac
 for software-defined networks", 2016). What is found is kept until the table changes.
 """
 
-import numpy as np
-
 from hopforge.model.lookup.rules.cubes import overlap, uncovered
 from hopforge.model.lookup.rules.rule_table import Rule, RuleTable
 
@@ -67,9 +65,7 @@ class Dependencies:
         return known if known is None or most is None or len(known) <= most else None
 
     def _find_direct(self, rule: Rule, most: int | None) -> frozenset[int] | None:
-        above = self._table.winners(rule, rule.value, rule.mask)[::-1]  # the next one first
-        values = np.array([other.value for other in above], np.int64)
-        masks = np.array([other.mask for other in above], np.int64)
+        above, values, masks = self._table.winning_cubes(rule)
         found: list[int] = []
         for place, other in enumerate(above):
             value, mask = rule.value | other.value, rule.mask | other.mask  # of what they share

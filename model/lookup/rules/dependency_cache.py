@@ -9,8 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from hopforge.model.lookup.rules.address_words import NARROW_WIDTH
-from hopforge.model.lookup.rules.cubes import overlap
+from hopforge.model.lookup.rules.cube_columns import CubeColumns
 from hopforge.model.lookup.rules.dependencies import Dependencies
 from hopforge.model.lookup.rules.rule_table import Rule, RuleTable, Update
 
@@ -27,10 +26,6 @@ DEPENDENCY_POLICIES = ("cover", "dependent")
 
 DEPENDENCY_INVALIDATIONS = ("overlap", "flush")
 """What leaves the cache when a rule changes."""
-
-
-#: value of a place without an entry: no address has it under mask 0
-_NOTHING = -1
 
 
 class DependencyCounts(NamedTuple):
@@ -108,13 +103,11 @@ class DependencyCache:
 
     def __init__(self, table: RuleTable, settings: DependencySettings) -> None:
         settings.check()
-        if table.width > NARROW_WIDTH:
-            raise ValueError(f"width must be at most {NARROW_WIDTH} bits for whole rules, not {table.width}")
         self.table, self.settings = table, settings
         self.dependencies = Dependencies(table)
         self._owners: OrderedDict[int, frozenset[int]] = OrderedDict()  # rule -> its needs; least recently used first
         self._needs: dict[int, int] = {}  # rule -> owners that hold it: itself, or those that need it
-        self._entries = _Entries(settings.size)
+        self._entries = _Entries(settings.size, table.width)
         self._counts = dict.fromkeys(DependencyCounts._fields, 0)
 
     def counts(self) -> DependencyCounts:
@@ -151,16 +144,17 @@ class DependencyCache:
         rule = self.table[update.rule.id] if update.kind != "add" else update.rule
         self.table.apply(update)
         self.dependencies.changed(rule)
-        gone = [owner for owner in self._owners if self._is_stale(owner, rule)]
+        gone = list(self._owners) if self.settings.invalidation == "flush" else self._touched_by(rule)
         for owner in gone:
             self._drop(owner)
         self._counts["invalidated"] += len(gone)
 
-    def _is_stale(self, owner: int, rule: Rule) -> bool:
-        if self.settings.invalidation == "flush":
-            return True
-        held = [self._entries[number] for number in (owner, *self._owners[owner])]
-        return any(overlap(one.value, one.mask, rule.value, rule.mask) for one in held)
+    def _touched_by(self, rule: Rule) -> list[int]:
+        """Return the owners that overlap a rule, or need an entry that does."""
+        touched = self._entries.overlapping(rule)
+        return [
+            owner for owner, needed in self._owners.items() if owner in touched or not touched.isdisjoint(needed)
+        ]
 
     def _refresh(self, number: int) -> None:
         """Make an owner the most recent; of a dependency the most recent owner that needs it."""
@@ -210,14 +204,11 @@ class DependencyCache:
 class _Entries:
     """The entries of a cache by the ids of their rules; all of them are asked at once."""
 
-    def __init__(self, size: int) -> None:
+    def __init__(self, size: int, width: int) -> None:
         self._place: dict[int, int] = {}  # of a rule
         self._at: dict[int, Rule] = {}  # what was written into a place
         self._free, self._used = list(range(size))[::-1], 0
-        self._cubes = np.zeros((2, size), np.int64)
-
-    def __getitem__(self, number: int) -> Rule:
-        return self._at[self._place[number]]
+        self._cubes = CubeColumns.empty(size, width)
 
     def put(self, rules: Sequence[Rule]) -> None:
         """Write rules that are not there into free places."""
@@ -226,17 +217,22 @@ class _Entries:
         del self._free[free:]
         self._place.update(zip([rule.id for rule in rules], places, strict=True))
         self._at.update(zip(places, rules, strict=True))
-        self._cubes[:, places] = [rule.value for rule in rules], [rule.mask for rule in rules]
+        self._cubes.put(places, [rule.value for rule in rules], [rule.mask for rule in rules])
         self._used = max(self._used, 1 + max(places, default=-1))
 
     def remove(self, numbers: Sequence[int]) -> None:
         """Free the places of rules."""
         places = [self._place.pop(number) for number in numbers]
-        self._cubes[:, places] = [[_NOTHING], [0]]
+        self._cubes.clear(places)
         self._free += places
+
+    def overlapping(self, rule: Rule) -> set[int]:
+        """Return the ids of the entries that share an address with a rule."""
+        places = np.flatnonzero(self._cubes.overlapping(rule.value, rule.mask, 0, self._used)).tolist()
+        found = ((self._at[place].id, place) for place in places)
+        return {number for number, place in found if self._place.get(number) == place}  # others are free
 
     def find(self, address: int) -> Rule | None:
         """Return the entry that wins among those that match an address."""
-        values, masks = self._cubes[:, : self._used]
-        places = np.flatnonzero((masks & address) == values).tolist()
+        places = np.flatnonzero(self._cubes.matching(address, 0, self._used)).tolist()
         return min((self._at[place] for place in places), key=lambda rule: rule.order, default=None)

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from hopforge.model.lookup.rules.address_words import NARROW_WIDTH
+from hopforge.model.lookup.rules.cube_columns import CubeColumns
 from hopforge.model.lookup.rules.cubes import prefix_mask, uncovered
 
 __all__ = ["MOST_WIDTH", "Rule", "RuleTable", "Update"]
@@ -90,7 +90,7 @@ class RuleTable:
             self._check(rule)
         if len(self._by_id) < len(self.rules):
             raise ValueError("two rules have the same id")
-        self._columns: NDArray[Any] | None = None
+        self._columns: CubeColumns | None = None
 
     def _check(self, rule: Rule) -> None:
         top = 1 << self.width
@@ -127,11 +127,11 @@ class RuleTable:
         )
 
     @property
-    def columns(self) -> NDArray[Any]:
-        """Values and masks in the order of `rules`, int64[2, rule]; of more than `NARROW_WIDTH` bits as objects."""
+    def columns(self) -> CubeColumns:
+        """Values and masks in the order of `rules`."""
         if self._columns is None:
-            pairs = [(rule.value, rule.mask) for rule in self.rules]
-            self._columns = np.array(pairs, np.int64 if self.width <= NARROW_WIDTH else object).reshape(-1, 2).T.copy()
+            values, masks = [rule.value for rule in self.rules], [rule.mask for rule in self.rules]
+            self._columns = CubeColumns(values, masks, self.width)
         return self._columns
 
     def place(self, rule: Rule) -> int:
@@ -140,9 +140,9 @@ class RuleTable:
 
     def match(self, address: int) -> Rule | None:
         """Return the rule that a TCAM finds; None: no rule matches."""
-        values, masks = self.columns
+        columns = self.columns
         for first, last in _blocks(len(self)):
-            found = (masks[first:last] & address) == values[first:last]
+            found = columns.matching(address, first, last)
             place = int(found.argmax())
             if found[place]:
                 return self.rules[first + place]
@@ -158,6 +158,11 @@ class RuleTable:
         places = self._overlapping(value, mask, 0, len(self) if rule is None else self.place(rule))
         return [self.rules[place] for place in places]
 
+    def winning_cubes(self, rule: Rule) -> tuple[list[Rule], NDArray[Any], NDArray[Any]]:
+        """Return the rules that win over a rule and overlap it, the next one first, and their values and masks."""
+        places = self._overlapping(rule.value, rule.mask, 0, self.place(rule))[::-1]
+        return [self.rules[place] for place in places], *self.columns.numbers(places)
+
     def few_winners(self, rule: Rule, most: int) -> list[int] | None:
         """Return the ids of the rules that win over a rule and overlap it; None: more than `most`.
 
@@ -171,20 +176,18 @@ class RuleTable:
         return [self._orders[place][1] for place in places]
 
     def _overlapping(self, value: int, mask: int, first: int, last: int) -> list[int]:
-        values, masks = (column[first:last] for column in self.columns)
-        found: list[int] = (np.flatnonzero(((values ^ value) & masks & mask) == 0) + first).tolist()
+        found: list[int] = (np.flatnonzero(self.columns.overlapping(value, mask, first, last)) + first).tolist()
         return found
 
     def has_winner(self, rule: Rule | None, value: int, mask: int) -> bool:
         """Tell whether a rule that wins over `rule` overlaps a cube."""
         above = len(self) if rule is None else self.place(rule)
-        values, masks = self.columns
-        return bool((((values[:above] ^ value) & masks[:above] & mask) == 0).any())
+        return bool(self.columns.overlapping(value, mask, 0, above).any())
 
     def all_answer(self, value: int, mask: int, out: int | None) -> bool:
         """Tell whether every address of a cube has the same, given, answer."""
         places = self._overlapping(value, mask, 0, len(self))
-        values, masks = (column[places] for column in self.columns)
+        values, masks = self.columns.numbers(places)
         for k, rule in enumerate(self.rules[place] for place in places):
             shared = value | rule.value, mask | rule.mask
             if rule.out != out and uncovered(*shared, values[:k], masks[:k]):
@@ -220,14 +223,13 @@ class RuleTable:
         self._orders.insert(place, rule.order)
         self._by_id[rule.id] = rule
         if self._columns is not None:
-            column = np.array([[rule.value], [rule.mask]], self._columns.dtype)
-            self._columns = np.hstack([self._columns[:, :place], column, self._columns[:, place:]])
+            self._columns.insert(place, rule.value, rule.mask)
 
     def _remove(self, rule: Rule) -> None:
         place = self.place(rule)
         del self.rules[place], self._orders[place], self._by_id[rule.id]
         if self._columns is not None:
-            self._columns = np.delete(self._columns, place, axis=1)
+            self._columns.delete(place)
 
 
 def _blocks(count: int) -> Iterator[tuple[int, int]]:

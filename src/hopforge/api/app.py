@@ -71,7 +71,8 @@ def app(config: Configuration | str | os.PathLike[str], *, progress: Progress = 
     -------
     Result
         `table` has one row, ``tables["ranks"]`` one for each rank, ``tables["energy"]`` one for each part of a switch
-        (LogGOPS has none). With ``workload.kind: jobs`` ``tables["job_runs"]`` has one for each job.
+        (LogGOPS has none). With ``workload.kind: jobs`` ``tables["job_runs"]`` has one for each job. With
+        ``simulation.failures`` ``tables["failures"]`` has one for each failure or repair.
 
     Raises
     ------

@@ -17,7 +17,8 @@ from hopforge.model.topology.configured import network_topology
 from hopforge.model.topology.link_times import queued_times
 from hopforge.sim.failures.input_output_queued import DOWN, InputOutputQueuedFailures
 from hopforge.sim.queued.build import QueuedState, QueueParameters
-from hopforge.sim.queued.golden import Golden, GoldenDragonfly, GoldenQAdaptive, GoldenUgalNode
+from hopforge.sim.queued.golden import Golden
+from hopforge.sim.queued.golden_dragonfly import GoldenDragonfly, GoldenQAdaptive, GoldenUgalNode
 from hopforge.sim.queued.line_contents import line_contents
 from hopforge.sim.run.packet_phases import bars
 from hopforge.sim.run.packet_report import life_text

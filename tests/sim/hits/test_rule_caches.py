@@ -143,3 +143,24 @@ def test_ten_million_lookups_with_a_hundred_thousand_updates():
         assert counts.invalidated > 0
         hits[policy] = counts.hits
     assert hits["mep"] > hits["exact"]
+
+
+def test_policies_of_whole_rules_take_ipv6(tmp_path):
+    """Half of the rules lie in another one; with room for all the misses are the first packets of rules."""
+    lines = [f"2001:db8:{place:x}::/48 {place % 3}" for place in range(20)]
+    lines += [f"2001:db8:{place:x}:8000::/49 {place % 5}" for place in range(20)]
+    (tmp_path / "six.txt").write_text("hops: 5\n::/0 4\n" + "\n".join(lines) + "\n")
+    policies = ("cover", "dependent", "static-cover", "static-dependent", "static-mixed")
+    settings = RuleSettings(policies=policies, sizes=(8, 64), lookups=3000, updates=0, flows=300)
+    found = rule_caches.RuleCaches(tmp_path / "six.txt", settings)
+    found.run(lambda done, total: None)
+    table = found.caches.set_index(["policy", "entries"])
+    assert found.file.width == 128 and (table["wrong"] == 0).all()
+    file, traffic = found.file, found._traffic(1.0)
+    rules = RuleTable(file.rules, 128)
+    matched = {rules.match(address).id for address, _ in traffic.counted()}
+    assert table.loc[("cover", 64), "hits"] == 3000 - len(matched)
+    for policy in policies[2:]:
+        assert table.loc[(policy, 64), "hits"] == 3000
+    for policy in policies:
+        assert 0 < table.loc[(policy, 8), "hits"] < table.loc[(policy, 64), "hits"]

@@ -15,7 +15,7 @@ from hopforge.model.routing import ROUTING, RoutingPlan
 from hopforge.model.topology import Topology, build
 from hopforge.model.topology.link_times import port_values
 from hopforge.sim.queued.build import IntervalSource, QueuedState, QueueParameters, build_queues
-from hopforge.sim.queued.golden import GoldenQAdaptive, GoldenUgalNode
+from hopforge.sim.queued.golden_dragonfly import GoldenQAdaptive, GoldenUgalNode
 from hopforge.sim.queued.kernel import run_cycles
 from hopforge.sim.queued.parts import find_parts
 from hopforge.sim.run.simulation import Simulation

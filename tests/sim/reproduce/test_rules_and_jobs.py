@@ -8,15 +8,15 @@ from hopforge.sim.reproduce import REPRODUCTIONS, job_figures, job_interference,
 from hopforge.sim.reproduce.registry import Options
 
 
-@pytest.mark.parametrize("mix", rule_figures._MIXES)
+@pytest.mark.parametrize("mix", rule_figures.MIXES)
 def test_tables_are_what_they_are_called(mix: str) -> None:
     rules = rule_figures._table(mix, 1)
     assert len(rules) == rule_figures._RULES
     assert len({(rule.value, rule.mask) for rule in rules}) == len(rules)
     assert all(rule.value & ~rule.mask == 0 for rule in rules)
-    assert {rule.priority for rule in rules} == {0, *rule_figures._MIXES[mix]}
+    assert {rule.priority for rule in rules} == {0, *rule_figures.MIXES[mix]}
     known = {(rule.value, rule.priority) for rule in rules[1:]}
-    lengths = sorted(rule_figures._MIXES[mix])
+    lengths = sorted(rule_figures.MIXES[mix])
     inside = sum(
         any((rule.value & ((1 << 32) - (1 << 32 - bits)), bits) in known for bits in lengths if bits < rule.priority)
         for rule in rules[1:]
@@ -31,9 +31,9 @@ def test_no_lookup_is_wrong_and_more_entries_hit_more(monkeypatch: pytest.Monkey
     monkeypatch.setattr(rule_figures, "_RULES", 512)
     points = [{**point, "entries": size} for point in REPRODUCTIONS["rules.entries"].points(Options())[:1]
               for size in (16, 4096)]  # fmt: skip
-    rows = [row for point in points for row in rule_figures._run(point, Options())]
+    rows = [row for point in points for row in rule_figures.measure(point, Options())]
     table = pd.DataFrame(rows).set_index(["entries", "policy"])["hit_percent"]
-    for policy in rule_figures._POLICIES:
+    for policy in rule_figures.POLICIES:
         assert table[16, policy] < table[4096, policy]
     assert table[4096, "exact"] < table[4096, "host"] <= table[4096, "mep"]
 
