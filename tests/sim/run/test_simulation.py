@@ -34,7 +34,7 @@ def config(*lines: str) -> Config:
     return parse_config("\n".join(("name: test", *lines)))
 
 
-class Alarm(Exception):
+class AlarmError(Exception):
     """What a handler of a signal raises."""
 
 
@@ -44,12 +44,12 @@ def test_a_signal_is_heard_in_the_middle_of_a_long_advance(of_times: str) -> Non
     run.advance(10)  # compiled
 
     def handler(number: int, frame: object) -> None:
-        raise Alarm
+        raise AlarmError
 
     before = signal.signal(signal.SIGALRM, handler)
     try:
         signal.setitimer(signal.ITIMER_REAL, 0.1)
-        with pytest.raises(Alarm):
+        with pytest.raises(AlarmError):
             run.advance(100_000_000)
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
