@@ -7,7 +7,7 @@ import itertools
 import textwrap
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Annotated, NamedTuple, Self, cast
+from typing import Annotated, ClassVar, NamedTuple, Self, cast
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, GetJsonSchemaHandler, ValidationInfo, model_validator
 from pydantic.json_schema import JsonSchemaValue
@@ -15,6 +15,9 @@ from pydantic_core import CoreSchema, PydanticCustomError
 
 SHIPPED = "shipped:"
 """Before the name of a trace that comes with hopforge."""
+
+LARGEST_WHOLE_NUMBER = 10**18
+"""Of keys without a limit of their own: arrays hold whole numbers of 64 bits."""
 
 _LONGEST_WORD = 100
 """Of a mistyped word that is compared with the known ones."""
@@ -54,6 +57,9 @@ class Section(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=False)
 
+    bit_patterns: ClassVar[frozenset[str]] = frozenset()
+    """Keys with bits of a width that another key says: no numbers of an array."""
+
     @classmethod
     def __get_pydantic_json_schema__(cls, core: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
         """Add what the strings under the keys say; read here, not at every start, for it takes a while."""
@@ -69,12 +75,27 @@ class Section(BaseModel):
         """Return what is wrong between values of this section; keys are relative to the section."""
         return iter(())
 
+    def _large(self) -> Iterator[Problem]:
+        """Return whole numbers that do not fit into arrays."""
+        for name in type(self).model_fields:
+            for each in _whole_numbers(getattr(self, name)) if name not in self.bit_patterns else ():
+                if abs(each) > LARGEST_WHOLE_NUMBER:
+                    yield Problem(name, f"must be at most {LARGEST_WHOLE_NUMBER} in amount, not {each}")
+
     @model_validator(mode="after")
     def _check(self) -> Self:
-        problems = tuple(self.problems())
+        problems = tuple(self._large()) or tuple(self.problems())
         if problems:
             raise SectionError(problems)
         return self
+
+
+def _whole_numbers(value: object) -> Iterator[int]:
+    if isinstance(value, int):
+        yield value
+    elif isinstance(value, tuple):
+        for each in value:
+            yield from _whole_numbers(each)
 
 
 def _strings_under_keys(section: type[Section]) -> dict[str, str]:

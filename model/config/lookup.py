@@ -37,6 +37,8 @@ class AddressConfig(Section):
 class CrcConfig(Section):
     """A CRC that is not in the catalogue (Rocksoft parameters)."""
 
+    bit_patterns = frozenset({"poly", "init", "xorout"})
+
     width: Annotated[int, Field(ge=1, le=64)]
     """Width of the register in bits."""
     poly: Annotated[int, Field(ge=0)]

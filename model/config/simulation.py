@@ -12,6 +12,10 @@ from hopforge.model.config.traffic import TrafficConfig
 from hopforge.model.errors import UserError
 
 Number = Annotated[int, Field(ge=0)]
+_MOST = 10**15  # cycles: a cycle of a router with times in ns is cut into hundreds, and their sums stay below 2**63
+Cycles = Annotated[int, Field(ge=0, le=_MOST)]
+SomeCycles = Annotated[int, Field(ge=1, le=_MOST)]
+Microseconds = Annotated[float, Field(gt=0, le=1e9)]
 
 
 class FailedConfig(Section):
@@ -51,9 +55,9 @@ class DegradedConfig(Section):
     """`hopforge app`: they are slow from here on ..."""
     until_us: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = None
     """... until here (default: the end)."""
-    from_cycle: Number = 0
+    from_cycle: Cycles = 0
     """The same for `hopforge net`, `series`, `sweep` and `trace`, in cycles from the start (with warm-up)."""
-    until_cycle: Annotated[int, Field(ge=1)] | None = None
+    until_cycle: SomeCycles | None = None
     """As `until_us`."""
 
     @property
@@ -83,13 +87,13 @@ class DegradedConfig(Section):
 class FailureConfig(FailedConfig):
     """Links and switches that fail in one cycle of a run (`input_output_queued`, `packet`: cycles are packet times)."""
 
-    cycle: Number
+    cycle: Cycles
     """In which they fail, counted from the start of the run with its warm-up."""
-    detection_cycles: Number = 100
+    detection_cycles: Cycles = 100
     """From then until the hosts stop sending new packets."""
-    reprogram_cycles: Number = 1000
+    reprogram_cycles: Cycles = 1000
     """From then until the new tables are in force; later, if the network takes longer to become empty."""
-    repair_cycles: Annotated[int, Field(ge=1)] | None = None
+    repair_cycles: SomeCycles | None = None
     """From the failure until the parts work again (default: never)."""
 
     def problems(self) -> Iterator[Problem]:
@@ -189,15 +193,15 @@ class SimulationConfig(Section):
     """`hopforge sweep`: runs per load, with seeds `seed`, `seed` + 1, …"""
     precision: Annotated[float, Field(gt=0, lt=1)] = 0.02
     """The run ends when the 95 % interval of the mean latency is within this share of the mean, both sides."""
-    warmup_cycles: Annotated[int, Field(ge=0)] = 0
+    warmup_cycles: Cycles = 0
     """Cycles before the measurement; 0 = found by MSER-5."""
-    min_cycles: Annotated[int, Field(ge=1000)] = 10000
+    min_cycles: Annotated[Cycles, Field(ge=1000)] = 10000
     """Least cycles of measurement."""
-    max_cycles: Annotated[int, Field(ge=1000)] = 100000
+    max_cycles: Annotated[Cycles, Field(ge=1000)] = 100000
     """Most cycles of measurement."""
-    warmup_us: Annotated[float, Field(gt=0)] | None = None
+    warmup_us: Microseconds | None = None
     """Fixed time before the measurement, for routers with times in ns."""
-    measure_us: Annotated[float, Field(gt=0)] | None = None
+    measure_us: Microseconds | None = None
     """Fixed time of measurement, for routers with times in ns."""
     series_bins: Annotated[int, Field(ge=8, le=10000)] = 80
     """`hopforge series`: bins in which the run (`measure_us`, else `max_cycles`) is cut."""
@@ -207,9 +211,9 @@ class SimulationConfig(Section):
     """`hopforge series`: changes of the offered load during the run."""
     failures: tuple[FailureConfig, ...] = ()
     """Links and switches that fail in the middle of the run, which then goes on to `max_cycles`."""
-    failure_series_cycles: Annotated[int, Field(ge=1)] = 100
+    failure_series_cycles: SomeCycles = 100
     """With `failures`: bin of the time series."""
-    deadlock_cycles: Annotated[int, Field(ge=100)] = 10000
+    deadlock_cycles: Annotated[Cycles, Field(ge=100)] = 10000
     """No flit has moved for so long with flits in flight: the run ends with the cycle of waiting channels."""
 
     @property

@@ -250,7 +250,7 @@ class CollectiveWorkload(ProgramWorkload):
     """How often; a rank goes on to the next call when its part of the last one is done."""
     root: Annotated[int, Field(ge=0)] = 0
     """Root of bcast, reduce, gather and scatter."""
-    ranks: Annotated[int, Field(ge=1)] | None = None
+    ranks: Annotated[int, Field(ge=1, le=1 << 20)] | None = None
     """How many ranks (default: one for each host)."""
 
 

@@ -72,8 +72,7 @@ def draw_places(topology: Topology) -> Drawing:
     if kind == "cascade":
         return _grids(number, params["sizes"], params["g"])
     if kind in ("clos", "director"):
-        level, place = clos_levels(topology)
-        return Drawing(np.stack([place, level], axis=1).astype(np.float64), none, 0.0, "levels as rows")
+        return Drawing(_rows(*clos_levels(topology)), none, 0.0, "levels as rows")
     if topology.position is not None:
         return Drawing(np.array(topology.position), none, 0.08, "places on the floor plan")
     if kind == "fully_connected" or topology.routers < 4:
@@ -114,6 +113,14 @@ def _grid(number: NDArray[np.int64], radices: tuple[int, ...], kind: str) -> Dra
 def _tree(number: NDArray[np.int64], per_level: int, levels: int) -> Places:
     step = max(1.0, per_level / _TREE_SHAPE / max(levels - 1, 1))
     return np.stack([number % per_level, number // per_level * step], axis=1).astype(np.float64)
+
+
+def _rows(level: NDArray[np.int64], place: NDArray[np.int64]) -> Places:
+    """Put levels of any numbers of routers as rows of one width, each of them even."""
+    count = np.bincount(level)
+    widest = int(count.max())
+    step = max(1.0, widest / _TREE_SHAPE / max(len(count) - 1, 1))
+    return np.stack([(place + 0.5) * widest / count[level] - 0.5, level * step], axis=1)
 
 
 def _circle(number: NDArray[np.int64], count: int, radius: float) -> Places:

@@ -7,6 +7,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection
 from matplotlib.figure import Figure
+from matplotlib.patheffects import withStroke
 from matplotlib.ticker import MaxNLocator
 from numpy.typing import ArrayLike, NDArray
 
@@ -87,8 +88,9 @@ def new_map(topology: Topology, title: str, places: Points | None = None) -> tup
     if topology.routers <= 150:
         for router, (x, y) in enumerate(place):
             axes.annotate(
-                str(router), (x, y), xytext=(4, 4), textcoords="offset points", fontsize=6, color=GREY, zorder=4
-            )
+                str(router), (x, y), xytext=(4, 4), textcoords="offset points", fontsize=6, color=GREY, zorder=4,
+                path_effects=[withStroke(linewidth=1.5, foreground="white")],  # links do not cut the number
+            )  # fmt: skip
     return figure, axes
 
 

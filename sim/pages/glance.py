@@ -21,8 +21,8 @@ def glance(sets: Sequence[ResultSet]) -> Section | None:
     if not known:
         return None
     text = "" if any(cost for _, (*_, cost) in known) else (
-        "What it costs in hardware is not in these results: hopforge synth gives area and delay, hopforge energy the "
-        "energy of gates, hopforge app that of a program."
+        "These results do not say what the hardware costs. “hopforge synth” measures area and delay, "
+        "“hopforge energy” the energy of gates, “hopforge app” the energy of a program."
     )  # fmt: skip
     if len(known) == 1:
         return Section("At a glance", text, [fact for part in known[0][1] for fact in part])

@@ -229,7 +229,7 @@ def _words(result: ResultSet) -> str:
     if isinstance(assumptions, list) and assumptions:
         paragraphs.append("Assumed: " + "; ".join(str(words) for words in assumptions) + ".")
     if not result.command:
-        paragraphs.append("No metadata tell the command that repeats it.")
+        paragraphs.append("No file here says which command made it.")
     versions = result.metadata.get("versions")
     if isinstance(versions, dict):
         paragraphs.append("With " + ", ".join(f"{name} {version}" for name, version in versions.items()) + ".")

@@ -64,8 +64,11 @@ from hopforge.sim.traffic.placed import PlacedProgram, place_program
 
 #: cycles of one sample; batches of the interval are made of whole samples
 SAMPLE_CYCLES = 500
+#: routers × cycles of one call of the kernel, about a second, or one sample
+SLICE_ROUTER_CYCLES = 500_000
 #: samples of the warm-up before it is judged, and at most
 WARMUP_SAMPLES, MAX_WARMUP_SAMPLES = 10, 60
+_SAMPLES_OF_PROGRESS = 20  # of a fixed warm-up
 #: growth of the source queues' delay, cycles per cycle, beyond which a run counts as saturated
 SATURATED_GROWTH = 0.005
 
@@ -323,16 +326,18 @@ class Simulation:
         return self._run_kernel(cycles) if self.reconfiguration is None else self.reconfiguration.advance(cycles)
 
     def _run_kernel(self, cycles: int) -> int:
-        end = int(self.state["cycle"]) + cycles
-        while True:
-            code = self._kernel(self.plan.route, self.traffic.pattern, end - int(self.state["cycle"]))
+        end, most = int(self.state["cycle"]) + cycles, max(SLICE_ROUTER_CYCLES // self.topology.routers, SAMPLE_CYCLES)
+        while True:  # in slices: Python hears no signal while the kernel runs
+            left = end - int(self.state["cycle"])
+            code = self._kernel(self.plan.route, self.traffic.pattern, min(left, most))
             refuse_mistake(self.state.record[0])
             if code == GROW:
                 self.state.grow_packets()
                 continue
             if code == DEADLOCK:
                 raise DeadlockError(self._deadlock_text())
-            return int(code)
+            if code != DONE or left <= most:
+                return int(code)
 
     @cached_property
     def _kernel(self) -> Callable[[Any, Any, int], int]:
@@ -490,7 +495,7 @@ class Simulation:
 
     def _advance_noting(self, cycles: int, progress: Callable[[int], None] | None) -> int:
         """Advance, and note what agents do in every sample of it; ends early if they get no numbers."""
-        step = cycles if self.agents is None else self.sample_cycles
+        step = self.sample_cycles * (1 if self.agents is not None else _SAMPLES_OF_PROGRESS)
         for begin in range(0, cycles, step):
             self.advance(min(step, cycles - begin))
             if self.agents is not None:

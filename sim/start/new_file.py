@@ -20,8 +20,8 @@ SYNONYMS = {
     "anynet": "edge_list", "aries": "cascade", "banyan": "butterfly", "clique": "fully_connected",
     "complete": "fully_connected", "exanest": "tiers", "flattened_butterfly": "hyperx", "fly": "butterfly",
     "folded_clos": "clos", "full_mesh": "fully_connected", "graph": "edge_list", "grid": "mesh", "hamming": "hyperx",
-    "jellyfish": "random_regular", "leaf_spine": "clos", "megafly": "dragonfly_plus", "omega": "butterfly",
-    "random": "random_regular", "spine_leaf": "clos",
+    "jellyfish": "random_regular", "megafly": "dragonfly_plus", "omega": "butterfly",
+    "random": "random_regular", "spine_leaf": "leaf_spine",
 }  # fmt: skip
 
 

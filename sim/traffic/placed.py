@@ -231,6 +231,9 @@ def place_program(
 
 
 def _placed(config: ProgramWorkload, topology: Topology, seed: int, groups: UnitGroups | None) -> PlacedProgram:
+    ranks = getattr(config, "ranks", None)
+    if ranks is not None:  # too many are refused before the calls of each are written
+        map_ranks(config.mapping, ranks, topology, seed)
     return program_on(config, topology, seed, lambda ranks: map_ranks(config.mapping, ranks, topology, seed), groups)
 
 

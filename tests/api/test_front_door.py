@@ -54,9 +54,9 @@ def test_a_file_is_replaced_where_the_program_says_so(tmp_path: Path) -> None:
         picture.save(path)
     picture.save(path, force=True)
     assert path.read_bytes() == b"\x89PNG"
-    for write in (config.write, picture.save):
-        with pytest.raises(hf.UserError, match=r"^/proc/x.yml: cannot be written: "):
-            write("/proc/x.yml")
+    for write, name in ((config.write, "/proc/x.yml"), (picture.save, "/proc/x.png")):
+        with pytest.raises(hf.UserError, match=f"^{name}: cannot be written: "):
+            write(name)
 
 
 def test_what_other_processes_can_be_given() -> None:

@@ -90,7 +90,7 @@ def test_a_written_network_runs_where_python_has_ended(
         (nx.empty_graph(0), "graph: holds no link"),
         (np.zeros((2, 2), int), "graph: holds no link"),
         ([[0, 1], [0, 0]], "graph: links work in both directions, but 0 to 1 has 1 and 1 to 0 0"),
-        ([[0, 0.5], [0.5, 0]], "must hold numbers of links, not float64"),
+        ([[0, 0.5], [0.5, 0]], r"numbers of links must be whole, not 0.5 \(row 0, column 1\)"),
         ([[0, -1], [-1, 0]], "must be 0 to 1024, not -1"),
         ([[0, np.inf, 1], [np.inf, 0, 1], [1, 1, 0]], "must be 0 to 1024, not inf"),
         ([[0, 1e19], [1e19, 0]], "must be 0 to 1024, not 1e"),

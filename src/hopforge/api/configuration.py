@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 from collections.abc import Mapping
 from html import escape
 from pathlib import Path
@@ -63,8 +64,10 @@ class Configuration:
         KeyError
             There is no such key.
         """
+        if not isinstance(key, str):
+            raise TypeError(f"a key is a text as 'router.vcs', not {key!r}")
         found: Any = self._config.model_dump(mode="json")
-        for step in undotted(key):
+        for step in undotted(key) if _KEY.fullmatch(key) else (None,):
             try:
                 found = found[step]
             except (KeyError, IndexError, TypeError):
@@ -217,7 +220,16 @@ def configuration(given: "Configuration | str | os.PathLike[str]") -> Configurat
     raise TypeError(f"expected a configuration of hopforge.load or the name of a file, not {type(given).__name__}")
 
 
+#: steps of a key, none of them empty: ``topology.radices[2]``
+_KEY = re.compile(r"[^.\[\]]+(?:\.[^.\[\]]+|\[[0-9]+\])*")
+
+
 def _changed(source: Source, changes: Mapping[str, Any]) -> Source:
+    for key in changes:
+        if not isinstance(key, str):
+            raise TypeError(f"a key is a text as 'router.vcs', not {key!r}")
+        if not _KEY.fullmatch(key):
+            raise ConfigError(f"{key!r} is no key")
     try:
         return apply_changes(source, changes)
     except VariantError as error:
@@ -235,7 +247,11 @@ def _plain(key: str, value: Any) -> Any:
         raise TypeError(f"{key}: a value of type {type(other).__name__} cannot stand in a configuration")
 
     try:
-        return json.loads(json.dumps(value, default=simple, allow_nan=False))
+        text = json.dumps(value, default=simple, allow_nan=False, ensure_ascii=False)
+        text.encode()
+        return json.loads(text)
+    except UnicodeEncodeError as error:
+        raise ConfigError(f"{key}: text with half a character (a lone surrogate)") from error
     except RecursionError as error:
         raise ConfigError(f"{key}: is nested too deeply") from error
     except ValueError as error:

@@ -1,6 +1,7 @@
 """Jobs that share a machine: what `hopforge jobs` runs."""
 
 import math
+import operator
 import os
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -97,7 +98,7 @@ def jobs(
     with call.named():
         _check_names("schedulers", schedulers, SCHEDULERS)
         _check_names("placements", placements, PLACEMENTS)
-        sizes = None if dims is None else (dims,) if isinstance(dims, int) else tuple(dims)
+        sizes = _sizes(dims)
         if sizes is not None and (not sizes or min(sizes) < 1):
             raise JobsError(f"dims must be numbers from 1, not {dims}")
         read = _log(log, generate, count, sizes, ppn, seed)
@@ -116,6 +117,15 @@ def _check_names(what: str, given: Sequence[str], known: Iterable[str]) -> None:
     names = list(known)
     if isinstance(given, str) or not given or not set(given) <= set(names):
         raise JobsError(f"{what} must be some of {', '.join(names)}, not {given!r}")
+
+
+def _sizes(dims: int | Sequence[int] | None) -> tuple[int, ...] | None:
+    if dims is None:
+        return None
+    try:
+        return tuple(operator.index(each) for each in (dims if isinstance(dims, Iterable) else (dims,)))
+    except TypeError as error:
+        raise TypeError(f"dims must be whole numbers as (8, 8, 4), not {dims!r}") from error
 
 
 def _log(

@@ -84,8 +84,12 @@ def _matrix(graph: ArrayLike) -> GraphData:
         raise TopologyError(_NAME, "the adjacency matrix must have rows of one length") from error
     if links.ndim != 2 or links.shape[0] != links.shape[1] or not len(links):
         raise TopologyError(_NAME, f"the adjacency matrix must be square, not of shape {links.shape}")
-    if links.dtype.kind not in "biu" and not (links.dtype.kind == "f" and bool((links == np.floor(links)).all())):
+    if links.dtype.kind not in "biuf":
         raise TopologyError(_NAME, f"the adjacency matrix must hold numbers of links, not {links.dtype}")
+    parts = np.argwhere(links != np.floor(links))
+    if len(parts):
+        a, b = parts[0].tolist()
+        raise TopologyError(_NAME, f"numbers of links must be whole, not {links[a, b]:g} (row {a}, column {b})")
     outside = links[(links < 0) | (links > _MOST_LINKS)]
     if len(outside):
         raise TopologyError(_NAME, f"numbers of links must be 0 to {_MOST_LINKS}, not {outside[0]}")

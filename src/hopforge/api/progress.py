@@ -49,6 +49,8 @@ def shown(progress: Progress, unit: str, words: Callable[[], str] = str) -> Iter
     """Yield what is called with (done, in all), as the argument `progress` of a function asks for it."""
     if callable(progress):
         yield progress
+    elif not isinstance(progress, bool | None):
+        raise TypeError(f"progress must be true, false or a function of (done, in all), not {progress!r}")
     elif progress:
         with progress_bar(unit, words) as advance:
             yield advance

@@ -184,6 +184,8 @@ class Picture:
         UserError
             The file cannot be written, or would replace an input or a file of another kind and `force` is false.
         """
+        if not force and Path(path).suffix.lower() not in ("", ".png"):
+            raise UserError(f"{path}: a picture is PNG; end the name in .png, or say force=True")
         with writing(Path(path), force), one_file(Path(path), "a PNG picture") as part:
             part.write_bytes(self._png)
         return Path(path)

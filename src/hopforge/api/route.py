@@ -1,7 +1,7 @@
 """Routing tables of an irregular network: what `hopforge route` computes."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -99,6 +99,6 @@ def route(
 
 
 def _texts(name: str, given: Sequence[str]) -> list[str]:
-    if isinstance(given, str):
-        raise TypeError(f"{name} must be a list of texts, not one text")
+    if isinstance(given, str) or not isinstance(given, Iterable):
+        raise TypeError(f"{name} must be a list of texts, not {given!r}")
     return [str(each) for each in given]

@@ -254,6 +254,31 @@ def test_file_that_is_no_section(text: str, what: str) -> None:
     assert complaint(text) == f"x.yml:1: expected a section (key: value), not {what}"
 
 
+@pytest.mark.parametrize(("key", "section"), [
+    ("failed.switches", "failed: {switches: [1, N]}"), ("failed.links", "failed: {links: [[0, N]]}"),
+    ("app.eager_bytes", "app: {eager_bytes: N}"), ("routing.root", "routing: {root: N}"),
+    ("timing.slot_bytes", "timing: {slot_bytes: N}"), ("traffic.line", "traffic: {line: N}"),
+    ("workload.packets_per_host", "workload: {kind: uniform, packets_per_host: N}"),
+    ("workload.ranks", "workload: {kind: collective, operation: barrier, ranks: N}"),
+    ("simulation.warmup_cycles", "simulation: {warmup_cycles: N}"),
+    ("simulation.max_cycles", "simulation: {max_cycles: N}"),
+    ("simulation.deadlock_cycles", "simulation: {deadlock_cycles: N}"),
+    ("simulation.failures[0].cycle", "simulation: {failures: [{cycle: N, links: [[0, 1]]}]}"),
+    ("degraded.until_cycle", "degraded: {links: [[0, 1]], until_cycle: N}"), ("seed", "seed: N"),
+])  # fmt: skip
+@pytest.mark.parametrize("value", [2**63, 10**30])
+def test_whole_numbers_that_arrays_do_not_hold(key: str, section: str, value: int) -> None:
+    text = f"name: x\ntopology: {{kind: mesh, radices: [2, 2]}}\n{section.replace('N', str(value))}\n"
+    told = complaint(text)
+    assert told.startswith(f"x.yml:3: {key}: must be at most 1") and told.endswith(f", not {value}"), told
+
+
+def test_bits_of_a_register_are_no_numbers_of_arrays() -> None:
+    crc = "{width: 64, poly: 0xad93d23594c935a9, init: 0xffffffffffffffff}"
+    config = parse_config(f"name: x\ntopology: {{kind: mesh, radices: [2, 2]}}\nlookup: {{cache: {{crc: {crc}}}}}\n")
+    assert config.lookup.cache.crc == CrcConfig(width=64, poly=0xAD93D23594C935A9, init=2**64 - 1)
+
+
 def test_every_mistake_is_told_in_the_order_of_the_file() -> None:
     told = complaint(
         GOOD.replace("seed: 7", "seed: x")

@@ -64,6 +64,24 @@ def test_trees_have_a_row_for_each_level_with_roots_on_top() -> None:
     assert topology.host_router.max() < 16  # hosts at the lowest row
 
 
+@pytest.mark.parametrize("text", [
+    "{kind: clos, hosts_per_router: 2, pods: 4, leaves: 4, middles: 2, roots: 4}",
+    "{kind: clos, hosts_per_router: 2, pods: 1, leaves: 9, middles: 3, roots: 0}",
+    "{kind: director, hosts_per_router: 1, uplinks: 4, directors: 2, lines: 4, fabrics: 2, racks: 16}",
+])  # fmt: skip
+def test_levels_of_different_sizes_are_even_rows_one_above_the_other(text: str) -> None:
+    topology = made(text)
+    places = draw_places(topology).places
+    rows = [np.sort(places[places[:, 1] == y, 0]) for y in np.unique(places[:, 1])]
+    assert len({len(row) for row in rows}) > 1
+    assert [row.mean() for row in rows] == pytest.approx([rows[0].mean()] * len(rows))
+    for row in rows:  # as far from each other as they are far from the ends of the widest row
+        assert np.diff(row) == pytest.approx(max(map(len, rows)) / len(row))
+    height = np.ptp(places[:, 1])
+    assert np.ptp(places[:, 0]) < 3 * height
+    assert set(topology.host_router) <= set(np.flatnonzero(places[:, 1] == 0))
+
+
 def test_stages_of_a_butterfly_are_rows() -> None:
     topology = made("{kind: butterfly, k: 2, n: 4}")
     y = draw_places(topology).places[:, 1].reshape(3, 8)

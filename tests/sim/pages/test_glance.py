@@ -44,7 +44,7 @@ def test_a_sweep_tells_between_which_loads_it_saturates(saturated: list[bool], v
     assert facts["saturates"].note == f"accepts at most 0.25; {note}"
     assert (facts["network"].value, facts["network"].note) == ("torus", "radices 4 x 4, 2 VCs, buffers of 8 flits")
     assert facts["traffic"].note == "packets of 4 flits, routing dor"
-    assert "What it costs in hardware is not in these results" in section.text
+    assert "These results do not say what the hardware costs." in section.text
 
 
 def test_several_results_are_a_table() -> None:

@@ -292,7 +292,7 @@ def test_tables_of_others_do_not_break_the_page(tmp_path: Path) -> None:
     (result,) = find_results(tmp_path).sets
     assert result.command == ""
     text = render(result_page(find_results(tmp_path), "x"))
-    assert "No metadata tell the command" in text
+    assert "No file here says which command made it." in text
     assert "2024-01-01" in text
     assert text.count("</script>") == text.count("<script")
 

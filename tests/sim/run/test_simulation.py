@@ -1,6 +1,7 @@
 """One run: reproducible to the bit, conserving, with intervals, percentiles and a warm-up by definition."""
 
 import json
+import signal
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +13,7 @@ from scipy.special import stdtrit
 from hopforge.model.config import Config, parse_config
 from hopforge.model.kernel.histogram import EXACT_BINS, HISTOGRAM_BINS, bin_ends, histogram_bin
 from hopforge.model.routing.graph import distances
-from hopforge.sim.run import channel_plot
+from hopforge.sim.run import channel_plot, simulation
 from hopforge.sim.run.channel_plot import plot_channels
 from hopforge.sim.run.measurement import channel_columns, measurement_rows, write_measurement
 from hopforge.sim.run.network_latency import network_words
@@ -31,6 +32,44 @@ workload: {kind: collective, operation: alltoall, bytes: 1500000, mtu_bytes: 409
 
 def config(*lines: str) -> Config:
     return parse_config("\n".join(("name: test", *lines)))
+
+
+class AlarmError(Exception):
+    """What a handler of a signal raises."""
+
+
+@pytest.mark.parametrize("of_times", ["", "router: {model: input_output_queued}"])
+def test_a_signal_is_heard_in_the_middle_of_a_long_advance(of_times: str) -> None:
+    run = Simulation(config("topology: {kind: mesh, radices: [2]}", *filter(None, [of_times])), 0.1, 1)
+    run.advance(10)  # compiled
+
+    def handler(number: int, frame: object) -> None:
+        raise AlarmError
+
+    before = signal.signal(signal.SIGALRM, handler)
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 0.1)
+        with pytest.raises(AlarmError):
+            run.advance(100_000_000)
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    assert 10 < int(run.state["cycle"]) < 50_000_000
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_slices_of_a_run_are_the_run(monkeypatch: pytest.MonkeyPatch, threads: int) -> None:
+    checked = config("topology: {kind: torus, radices: [8, 8]}", "simulation: {warmup_cycles: 11000, max_cycles: 4000}")
+    found = []
+    for most in (10**9, 1):
+        monkeypatch.setattr(simulation, "SLICE_ROUTER_CYCLES", most)
+        run = Simulation(checked, 0.3, 1, threads=threads)
+        done: list[int] = []
+        row = run.run(done.append).row()
+        del row["cpu_seconds"]
+        assert done[0] == 10_000 and done[-1] == 15_000  # the bar moves during the warm-up, too
+        found.append(row)
+    assert found[0] == found[1]
 
 
 def test_same_seed_same_bits_and_another_seed_differs() -> None:

@@ -14,7 +14,7 @@ from hopforge.sim.start.new_file import SYNONYMS, kinds, names, new_file
 
 EDGES = "0 1\n1 2\n2 3\n3 0\n"
 #: files of networks that are a kind with certain sizes
-SPECIAL = {"ring": "torus", "hypercube": "hyperx"}
+SPECIAL = {"ring": "torus", "hypercube": "hyperx", "leaf_spine": "clos"}
 
 
 @pytest.mark.parametrize("kind", kinds())
@@ -43,8 +43,20 @@ def test_every_kind_of_the_schema_has_a_file() -> None:
 def test_other_names_of_the_field(tmp_path: Path, name: str) -> None:
     written = new_file(name, tmp_path / f"{name}.yml")
     config = load_config(written[0])
-    assert config.topology.kind == SYNONYMS[name] in kinds() and name not in kinds() and name in names()
+    kind = SYNONYMS[name]
+    assert kind in kinds() and name not in kinds() and name in names()
+    assert config.topology.kind == SPECIAL.get(kind, kind)
     assert config.name == name
+
+
+def test_leaf_and_spine_is_of_two_levels(tmp_path: Path) -> None:
+    new_file("leaf-spine", tmp_path / "mine.yml")
+    network = network_topology(load_config(tmp_path / "mine.yml"))
+    ends, leaves = network.channels(), set(network.host_router.tolist())
+    assert 1 < len(leaves) < network.routers
+    pairs = set(zip(ends.src_router.tolist(), ends.dst_router.tolist(), strict=True))
+    spines = set(range(network.routers)) - leaves
+    assert pairs == {(a, b) for leaf in leaves for spine in spines for a, b in ((leaf, spine), (spine, leaf))}
 
 
 def test_dashes_and_capitals(tmp_path: Path) -> None:

@@ -13,8 +13,9 @@ from hopforge.model.config import (
     MeshConfig,
     TorusConfig,
 )
-from hopforge.model.config.workload import MappingConfig, SyntheticWorkload, TraceWorkload
+from hopforge.model.config.workload import CollectiveWorkload, MappingConfig, SyntheticWorkload, TraceWorkload
 from hopforge.model.topology import build
+from hopforge.sim.traffic import placed
 from hopforge.sim.traffic.placed import SYNTHETIC, WorkloadError, build_workload, map_ranks, neighbours, permutation
 
 ADDRESS = AddressConfig()
@@ -190,3 +191,10 @@ def test_recorded_program_on_mapped_hosts(tmp_path):
         "mtu_bytes": 2048,
         "mapping": "file",
     }
+
+
+def test_too_many_ranks_are_refused_before_their_calls_are_written(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(placed, "program_trace", lambda *_: pytest.fail("written"))
+    config = CollectiveWorkload(kind="collective", operation="barrier", ranks=1 << 20)
+    with pytest.raises(WorkloadError, match=r"workload: 1048576 ranks are more than the 16 hosts of the 4x4 torus"):
+        placed.place_program(config, TORUS, 1)

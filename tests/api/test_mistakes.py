@@ -1,0 +1,65 @@
+"""Mistakes in a Python program: each is one line that names what was given; nothing is silently taken for another."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import hopforge as hf
+
+MESH = hf.loads(
+    "{name: m, topology: {kind: mesh, radices: [2, 2]}, simulation: {load: 0.1, warmup_cycles: 100, min_cycles: 1000, "
+    "max_cycles: 1000, loads: [0.1]}}"
+)
+HALF = 0.5 * (1 - np.eye(3))
+HOLES = np.array([[0, np.nan], [np.nan, 0]])
+ENDLESS = np.array([[0, np.inf], [np.inf, 0]])
+MISTAKES: list[tuple[Callable[[], object], type[Exception], str]] = [
+    (lambda: MESH.replace("router..vcs", 2), hf.ConfigError, "'router..vcs' is no key"),
+    (lambda: MESH.replace(".router.vcs", 2), hf.ConfigError, "'.router.vcs' is no key"),
+    (lambda: MESH.replace("router.vcs.", 2), hf.ConfigError, "'router.vcs.' is no key"),
+    (lambda: MESH.replace("topology.radices[x]", 2), hf.ConfigError, "'topology.radices[x]' is no key"),
+    (lambda: MESH.replace({3: 4}), TypeError, "a key is a text as 'router.vcs', not 3"),  # type: ignore[dict-item]
+    (lambda: MESH.replace("name", "\ud800"), hf.ConfigError, "name: text with half a character (a lone surrogate)"),
+    (lambda: MESH[3], TypeError, "a key is a text as 'router.vcs', not 3"),  # type: ignore[index]
+    (lambda: MESH["router..vcs"], KeyError, "router..vcs: the configuration of <python> has no such key"),
+    (lambda: MESH[""], KeyError, ": the configuration of <python> has no such key"),
+    (lambda: hf.network(HALF), hf.UserError, "numbers of links must be whole, not 0.5 (row 0, column 1)"),
+    (lambda: hf.network(HOLES), hf.UserError, "numbers of links must be whole, not nan (row 0, column 1)"),
+    (lambda: hf.network(ENDLESS), hf.UserError, "numbers of links must be 0 to 1024, not inf"),
+    (lambda: hf.simulate(MESH, progress=3), TypeError,  # type: ignore[arg-type]
+     "progress must be true, false or a function of (done, in all), not 3"),
+    (lambda: hf.route(MESH, fail_switch=3), TypeError,  # type: ignore[arg-type]
+     "fail_switch must be a list of texts, not 3"),
+    (lambda: hf.route(MESH, fail="0-1"), TypeError, "fail must be a list of texts, not '0-1'"),
+    (lambda: hf.jobs(generate="typed", dims="4x4"), TypeError,  # type: ignore[arg-type]
+     "dims must be whole numbers as (8, 8, 4), not '4x4'"),
+    (lambda: hf.jobs(generate="typed", dims=2.5), TypeError,  # type: ignore[arg-type]
+     "dims must be whole numbers as (8, 8, 4), not 2.5"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("mistake", "kind", "words"), MISTAKES, ids=[words for _, _, words in MISTAKES])
+def test_a_mistake_is_one_line_that_names_what_was_given(
+    mistake: Callable[[], object], kind: type[Exception], words: str
+) -> None:
+    with pytest.raises(kind) as caught:
+        mistake()
+    told = str(caught.value.args[0])
+    assert words in told and "\n" not in told
+
+
+def test_numbers_of_numpy_are_numbers() -> None:
+    assert hf.jobs(generate="typed", dims=np.array([4, 4]), count=3).rows == hf.jobs(
+        generate="typed", dims=(4, 4), count=3
+    ).rows
+    assert MESH.replace("topology.radices[1]", np.int64(3))["topology.radices"] == [2, 3]
+
+
+def test_a_picture_is_not_named_as_something_else(tmp_path: Path) -> None:
+    picture = hf.simulate(MESH, progress=False).plot()
+    with pytest.raises(hf.UserError, match=r"a\.svg: a picture is PNG; end the name in \.png"):
+        picture.save(tmp_path / "a.svg")
+    assert list(tmp_path.iterdir()) == []
+    assert picture.save(tmp_path / "a.PNG").read_bytes() == picture.png
