@@ -21,7 +21,7 @@ def flags(values: dict[str, object]) -> Flags:
     return made
 
 
-@pytest.mark.parametrize(("one", "other"), product(FLAGS, FLAGS))
+@pytest.mark.parametrize(("one", "other"), list(product(FLAGS, FLAGS)))
 def test_equal_flags_are_those_with_equal_options(one: dict[str, object], other: dict[str, object]) -> None:
     mine, others = flags(one), flags(other)
     assert (mine == others) == (mine.values() == others.values())
