@@ -170,50 +170,9 @@ def lookup_blocks(params: LookupParams) -> dict[str, Block]:
     dict of Block
         By name, in the order of a table.
     """
-    matrix = crc_matrix(params.crc, params.address_bits)
-    reduction = ReductionParameters(
-        address_bits=params.address_bits, functions=params.functions, chunk_bits=params.chunk_bits,
-        comparators=params.comparators, up_choices=("d_mod_k", "highest_mismatch"), max_members=params.max_members,
-        crc_masks=tuple(matrix.masks), crc_constant=matrix.constant,
-    )  # fmt: skip
-    torus = ReductionParameters(
-        address_bits=48, functions=("torus",), chunk_bits=(8,), comparators=6, terminals=False
-    )  # fmt: skip
-    tree = ReductionParameters(address_bits=20, functions=("fat_tree",), chunk_bits=(5,), comparators=4)
-    dragonfly = ReductionParameters(functions=("dragonfly",), chunk_bits=(8,))
-    every = dataclasses.replace(reduction, functions=("arbitrary", "mesh", "torus", "fat_tree", "dragonfly"))
-    index = range(max(1, params.index_bits))
     tag_bits, output_bits = params.tag_bits, params.output_bits
     found = [
-        Block(
-            name="crc_index", what="set index: CRC of the payload", aim_ns=0.186,
-            build=lambda: CrcHash(
-                width_bits=params.address_bits, masks=[matrix.masks[row] for row in index],
-                constant=matrix.constant & (1 << len(index)) - 1,
-            ),
-        ),
-        Block(
-            name="torus", what="torus reduction, run-time k, 6 dimensions x 8 bits", aim_ns=0.25, aim_um2=480,
-            build=lambda: NodeReduction(torus),
-        ),
-        Block(
-            name="fat_tree", what="fat-tree reduction, 4 digits x 5 bits", aim_ns=0.15, aim_um2=80,
-            build=lambda: NodeReduction(tree),
-        ),
-        Block(name="dragonfly", what="dragonfly reduction, 3 fields of 8 bits", build=lambda: NodeReduction(dragonfly)),
-        Block(name="reduction", what="reduction as configured, one step", build=lambda: NodeReduction(reduction)),
-        Block(
-            name="stage_a1", what="compare, all functions, with registers", clocked=True, aim_ns=0.43,
-            build=lambda: Registered(ReductionCompare(every)),
-        ),
-        Block(
-            name="stage_a2", what="key select and CRC-32, with registers", clocked=True, aim_ns=0.43,
-            build=lambda: Registered(KeySelect(every, matrix.masks, matrix.constant)),
-        ),
-        Block(
-            name="setup", what="registers that the comparators see, with registers", clocked=True,
-            build=lambda: Registered(ReductionSetup(every)), recipes=QUICK,
-        ),
+        *_key_blocks(params),
         Block(
             name="tag_select", what=f"tag compare and select, {params.ways} x {tag_bits} bits", clocked=True,
             aim_ns=0.43,
@@ -258,6 +217,54 @@ def lookup_blocks(params: LookupParams) -> dict[str, Block]:
         )  # fmt: skip
     found += _deep_blocks(params)
     return {block.name: block for block in found}
+
+
+def _key_blocks(params: LookupParams) -> Iterator[Block]:
+    """Blocks between an address and its place in the cache: reductions to keys and the hash of a key."""
+    matrix = crc_matrix(params.crc, params.address_bits)
+    reduction = ReductionParameters(
+        address_bits=params.address_bits, functions=params.functions, chunk_bits=params.chunk_bits,
+        comparators=params.comparators, up_choices=("d_mod_k", "highest_mismatch"), max_members=params.max_members,
+        crc_masks=tuple(matrix.masks), crc_constant=matrix.constant,
+    )  # fmt: skip
+    torus = ReductionParameters(
+        address_bits=48, functions=("torus",), chunk_bits=(8,), comparators=6, terminals=False
+    )  # fmt: skip
+    tree = ReductionParameters(address_bits=20, functions=("fat_tree",), chunk_bits=(5,), comparators=4)
+    dragonfly = ReductionParameters(functions=("dragonfly",), chunk_bits=(8,))
+    every = dataclasses.replace(reduction, functions=("arbitrary", "mesh", "torus", "fat_tree", "dragonfly"))
+    index = range(max(1, params.index_bits))
+    yield from (
+        Block(
+            name="crc_index", what="set index: CRC of the payload", aim_ns=0.186,
+            build=lambda: CrcHash(
+                width_bits=params.address_bits, masks=[matrix.masks[row] for row in index],
+                constant=matrix.constant & (1 << len(index)) - 1,
+            ),
+        ),
+        Block(
+            name="torus", what="torus reduction, run-time k, 6 dimensions x 8 bits", aim_ns=0.25, aim_um2=480,
+            build=lambda: NodeReduction(torus),
+        ),
+        Block(
+            name="fat_tree", what="fat-tree reduction, 4 digits x 5 bits", aim_ns=0.15, aim_um2=80,
+            build=lambda: NodeReduction(tree),
+        ),
+        Block(name="dragonfly", what="dragonfly reduction, 3 fields of 8 bits", build=lambda: NodeReduction(dragonfly)),
+        Block(name="reduction", what="reduction as configured, one step", build=lambda: NodeReduction(reduction)),
+        Block(
+            name="stage_a1", what="compare, all functions, with registers", clocked=True, aim_ns=0.43,
+            build=lambda: Registered(ReductionCompare(every)),
+        ),
+        Block(
+            name="stage_a2", what="key select and CRC-32, with registers", clocked=True, aim_ns=0.43,
+            build=lambda: Registered(KeySelect(every, matrix.masks, matrix.constant)),
+        ),
+        Block(
+            name="setup", what="registers that the comparators see, with registers", clocked=True,
+            build=lambda: Registered(ReductionSetup(every)), recipes=QUICK,
+        ),
+    )  # fmt: skip
 
 
 def _deep_blocks(params: LookupParams) -> Iterator[Block]:

@@ -1,11 +1,10 @@
 """Section `csr`: the bus to the registers of what is generated."""
 
-from typing import Literal, get_args
+from typing import Literal
 
 from hopforge.model.config.base import Section
 
 BusKind = Literal["native", "axi4_lite", "apb", "wishbone"]
-BUSES: tuple[BusKind, ...] = get_args(BusKind)
 
 
 class CsrConfig(Section):

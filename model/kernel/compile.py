@@ -7,6 +7,8 @@
 `c_function`    the same, compiled at once
 `inner`         a function that only kernels call: compiled as a part of them (`part_compiler`), not kept by itself
 `inlined`       the same, copied into its callers
+`counted`       a function that only kernels call and that counts references: it draws from numpy's generators of random
+                numbers, or makes new views of arrays
 ==============  ========================================================================================================
 
 `program_cache` decides where machine code is kept.
@@ -25,20 +27,25 @@ from hopforge.model.kernel.program_cache import cache_folder
 
 #: numpy's rules of division: no exception, which kernels could not handle
 _OPTIONS: dict[str, Any] = {"error_model": "numpy"}
-_INNER = {**_OPTIONS, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+#: options of functions that neither Python nor C can call
+_UNSEEN: dict[str, Any] = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+_INNER = {**_OPTIONS, **_UNSEEN}
 #: options of functions that allocate nothing: numba need not look for references to count
 WITHOUT_COUNTS: dict[str, Any] = {}
 try:
     from hopforge.model.kernel.part_compiler import PartCompiler
+    from hopforge.model.kernel.quick_flags import compare_quickly
 except (ImportError, AttributeError):  # another numba, with other inner parts: compiling takes longer
     PARTS = False
 else:
     PARTS = True
+    compare_quickly()
     WITHOUT_COUNTS["_nrt"] = False
     _INNER |= {**WITHOUT_COUNTS, "pipeline_class": PartCompiler}
 #: decorators of functions that only kernels call, Python cannot
 inner = njit(**_INNER)
 inlined = njit(forceinline=True, **_INNER)
+counted: Any = njit(**_UNSEEN)
 
 
 @contextmanager

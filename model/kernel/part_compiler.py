@@ -20,7 +20,7 @@ from numba.core.typed_passes import (
 )
 from numba.core.untyped_passes import FixupArgs, IRProcessing, ReconstructSSA, TranslateByteCode
 
-#: those of numba's passes that arithmetic on numbers and records needs
+#: those of numba's passes that arithmetic on numbers, records and entries of arrays needs
 _PASSES = (
     TranslateByteCode, FixupArgs, IRProcessing, ReconstructSSA, NopythonTypeInference, PreLowerStripPhis,
     IRLegalization, NativeLowering, NoPythonBackend,
@@ -40,7 +40,7 @@ class PartLibrary(JITCodeLibrary):  # type: ignore[misc]
 
 
 class PartCompiler(CompilerBase):  # type: ignore[misc]
-    """Compiles a part: numbers, records and addresses, no arrays, strings or exceptions."""
+    """Compiles a part: numbers, records, addresses and arrays that are there; it allocates and raises nothing."""
 
     def define_pipelines(self) -> list[PassManager]:
         """Return the passes, and let them fill a `PartLibrary`."""

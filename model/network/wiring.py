@@ -40,7 +40,7 @@ def wired_records(
     P, V, B = topology.max_ports, router.vcs, router.buffer_flits
     NP = topology.routers * P
     flat_latency, back = latency.reshape(-1), router.credit_delay_cycles
-    records = {
+    records: dict[str, Any] = {
         "input_vc": np.zeros(NP * V, input_vc_type(B)),
         "output_vc": np.zeros(NP * V, OUTPUT_VC),
         "input_port": np.zeros(NP, INPUT_PORT),

@@ -1,6 +1,7 @@
 """The binary form of GOAL: reading and writing (docs/definitions/goal.md)."""
 
 import struct
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -124,7 +125,7 @@ class _Block:
         at += _BLOCK.size
         self.roots = np.frombuffer(content, "<u4", roots, at)
         at += 4 * roots
-        self.records = np.frombuffer(content, _RECORD, count, at)
+        self.records: Any = np.frombuffer(content, _RECORD, count, at)
         self.successors = np.frombuffer(content, "<u4", rest // 4, at + count * _RECORD.itemsize)
         for key, begin in (("ends", "first_end"), ("starts", "first_start")):
             some = self.records[key] > 0
@@ -175,7 +176,7 @@ def goal_bytes(schedule: Schedule) -> bytes:
     blocks = []
     for rank in range(schedule.ranks):
         start, end = int(schedule.first[rank]), int(schedule.first[rank + 1])
-        records = np.zeros(end - start, _RECORD)
+        records: Any = np.zeros(end - start, _RECORD)
         records["waits"] = waits[start:end]
         for key in ("kind", "peer", "size", "tag", "cpu", "nic"):
             records[key] = getattr(schedule, key)[start:end]

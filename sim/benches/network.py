@@ -36,7 +36,6 @@ __all__ = ["NetworkTraffic", "RecordedNetwork", "record_network", "setup_writes"
 _EVENTS_PER_FLIT = 8
 _TAIL = 2  # bit of a flit's kind in the log
 _MISSES = ("compulsory", "capacity", "conflict", "unmatched")
-_SINGLE_WORD = np.uint64(WORD_BITS - 1)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -3,9 +3,10 @@
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import int64, njit, uint64
+from numba import int64, uint64
 from numpy.typing import NDArray
 
+from hopforge.model.kernel.compile import counted, inner
 from hopforge.model.kernel.memory import int8s, int64s
 from hopforge.model.lookup.csr import COUNTERS, csr_map
 from hopforge.model.lookup.fast import layout as lk
@@ -125,7 +126,7 @@ def _looked_up(params: RouterParams, rng: np.random.Generator) -> NDArray[np.int
     return answers & (1 << min(p.lookup.output_bits, 62)) - 1
 
 
-@njit
+@counted
 def engine_at(stack, i):  # type: ignore[no-untyped-def]
     """Return engine `i`."""
     return EngineState(
@@ -141,7 +142,7 @@ def engine_at(stack, i):  # type: ignore[no-untyped-def]
     )  # fmt: skip
 
 
-@njit
+@inner
 def _chosen_vc(net, g, i):  # type: ignore[no-untyped-def]
     """Return the first VC of input `i` in RC at or after its turn, -1: none asks."""
     for k in range(net.vcs):
@@ -151,7 +152,7 @@ def _chosen_vc(net, g, i):  # type: ignore[no-untyped-def]
     return -1
 
 
-@njit
+@inner
 def _ask(net, a, g, e, enabled, row):  # type: ignore[no-untyped-def]
     """Let a VC of the first member at or after the turn ask engine `e`, if ``enable`` was 1 in the cycle before.
 
@@ -174,7 +175,7 @@ def _ask(net, a, g, e, enabled, row):  # type: ignore[no-untyped-def]
     return -1
 
 
-@njit
+@inner
 def _request(net, a, n, tag, row):  # type: ignore[no-untyped-def]
     """Let input VC `n` ask for the destination at its head."""
     flit = fifo_of(net, n)[input_vc(net, n).head]
@@ -182,13 +183,13 @@ def _request(net, a, n, tag, row):  # type: ignore[no-untyped-def]
     row[lk.I_REQ_DST] = int64(a.heads[flit >> 2, 0] & mask_below(a.integers[ADDRESS]))
 
 
-@njit
+@inner
 def _at_output(net, e):  # type: ignore[no-untyped-def]
     """Whether engine `e` answers for the router behind its output."""
     return net.lookahead == AHEAD_ENGINES and input_port(net, e).carried != 0
 
 
-@njit
+@inner
 def _ask_ahead(net, a, g, e, row):  # type: ignore[no-untyped-def]
     """Let the first VC at or after the turn ask engine `e` of an output; returns its number, -1: none asks."""
     count = len(g.ahead)
@@ -200,7 +201,7 @@ def _ask_ahead(net, a, g, e, row):  # type: ignore[no-untyped-def]
     return -1
 
 
-@njit
+@inner
 def note_asking_ahead(net, g):  # type: ignore[no-untyped-def]
     """After the router's cycle: note which VCs asked in it for what their heads take along."""
     if net.lookahead == AHEAD_ENGINES:
@@ -209,7 +210,7 @@ def note_asking_ahead(net, g):  # type: ignore[no-untyped-def]
                 g.ahead[n] = AHEAD_ASKS
 
 
-@njit
+@counted
 def give_answers_ahead(net, a, g):  # type: ignore[no-untyped-def]
     """Before the router's cycle: give heads the answers that are visible in it."""
     if net.lookahead != AHEAD_ENGINES:
@@ -230,7 +231,7 @@ def give_answers_ahead(net, a, g):  # type: ignore[no-untyped-def]
         answer_ahead(net, n)
 
 
-@njit
+@counted
 def _note_tcam_request(g, i, row, seen, now):  # type: ignore[no-untyped-def]
     """Note what the TCAM of engine `i` takes, and when it will answer."""
     if seen[lk.O_TCAM_VALID] and row[lk.I_TCAM_READY]:
@@ -240,7 +241,7 @@ def _note_tcam_request(g, i, row, seen, now):  # type: ignore[no-untyped-def]
         waiting[number, 2] = g.around[i, E_VERSION]
 
 
-@njit
+@counted
 def engine_cycle(net, a, g, i, enabled, row, seen):  # type: ignore[no-untyped-def]
     """Go through one cycle of engine `i`, its software and its TCAM."""
     state = engine_at(g.stack, i)

@@ -10,10 +10,10 @@ from collections.abc import Callable
 from functools import cache
 
 import numpy as np
-from numba import from_dtype, int64, njit, typeof, types
+from numba import from_dtype, int64, typeof, types
 from numpy.typing import NDArray
 
-from hopforge.model.kernel.compile import kernel
+from hopforge.model.kernel.compile import counted, kernel
 from hopforge.model.lookup.csr import COUNTERS
 from hopforge.model.lookup.fast import layout as lk
 from hopforge.model.network.core.records import NET, NET_RECORD, PATTERN_SIGNATURE, ROUTE_SIGNATURE
@@ -99,7 +99,7 @@ def _play(route, pattern, net, a, inputs, control, outputs):  # type: ignore[no-
     return inputs.shape[0]
 
 
-@njit
+@counted
 def _toggled(enable, rng):  # type: ignore[no-untyped-def]
     """Return whether routing is enabled in the next cycle: off now and then, for some cycles."""
     return not enable if rng.random() < (ENABLE_OFF if enable else ENABLE_ON) else enable

@@ -3,10 +3,11 @@
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import int64, njit, uint64
+from numba import int64, uint64
 from numpy.typing import NDArray
 
 from hopforge.model.kernel.bits import trailing_zeros
+from hopforge.model.kernel.compile import inner
 from hopforge.model.kernel.memory import int32s
 from hopforge.model.kernel.rng import next_below, next_float, next_word
 from hopforge.model.network.core.records import AHEAD_ENGINES, input_port, packet_at
@@ -129,13 +130,13 @@ def _behind(params: RouterParams) -> dict[str, NDArray[Any]]:
     return {"behind": np.array([-1 if each is None else each.router for each in behind], np.int64), "entries": entries}
 
 
-@njit
+@inner
 def mask_below(width):  # type: ignore[no-untyped-def]
     """Return a word of ones below `width`."""
     return ~uint64(0) if width >= WORD_BITS else (uint64(1) << uint64(width)) - uint64(1)
 
 
-@njit
+@inner
 def _put(words, position, width, value):  # type: ignore[no-untyped-def]
     """Set bits of a vector of words that are 0 so far."""
     while width > 0:
@@ -147,7 +148,7 @@ def _put(words, position, width, value):  # type: ignore[no-untyped-def]
         width -= part
 
 
-@njit
+@inner
 def _replace(row, position, width, value):  # type: ignore[no-untyped-def]
     """Set bits of the data of a flit."""
     while width > 0:
@@ -160,7 +161,7 @@ def _replace(row, position, width, value):  # type: ignore[no-untyped-def]
         width -= part
 
 
-@njit
+@inner
 def _bring(net, a, packet, head, position):  # type: ignore[no-untyped-def]
     """Let a head bring a route along: one in as many as there are ports has none, a few have an unknown class."""
     s = a.integers
@@ -171,7 +172,7 @@ def _bring(net, a, packet, head, position):  # type: ignore[no-untyped-def]
     _put(head, position, s[ROUTE], uint64(packet.user0 | packet.user1 << s[PORT]))
 
 
-@njit
+@inner
 def _mixed(serial, index, word):  # type: ignore[no-untyped-def]
     """Return a word that looks random (the output function of SplitMix64)."""
     x = uint64(serial) * uint64(0x9E3779B97F4A7C15) + uint64(index) * uint64(0xD1B54A32D192ED03)
@@ -181,7 +182,7 @@ def _mixed(serial, index, word):  # type: ignore[no-untyped-def]
     return x ^ (x >> uint64(31))
 
 
-@njit
+@inner
 def _data(a, slot, index, row):  # type: ignore[no-untyped-def]
     """Write the data of a flit to the words of `row`."""
     for word in range(a.heads.shape[1]):
@@ -193,7 +194,7 @@ def _data(a, slot, index, row):  # type: ignore[no-untyped-def]
             )
 
 
-@njit
+@inner
 def _draw_length(a, kind):  # type: ignore[no-untyped-def]
     longest = a.integers[LONGEST]
     if kind == 0:
@@ -201,7 +202,7 @@ def _draw_length(a, kind):  # type: ignore[no-untyped-def]
     return longest if kind == 2 else 1 + next_below(a.streams, 0, longest)
 
 
-@njit
+@inner
 def _new_packet(net, a, sender):  # type: ignore[no-untyped-def]
     """Create a packet; returns its record and its length."""
     s, streams, addresses = a.integers, a.streams, a.addresses
@@ -244,7 +245,7 @@ def _new_packet(net, a, sender):  # type: ignore[no-untyped-def]
     return slot, length
 
 
-@njit
+@inner
 def _send(net, a, i, row, now):  # type: ignore[no-untyped-def]
     """Perhaps put a flit on input `i`."""
     s, streams, rates, sender = a.integers, a.streams, a.rates, a.senders[i]
@@ -284,7 +285,7 @@ def _send(net, a, i, row, now):  # type: ignore[no-untyped-def]
         return
 
 
-@njit
+@inner
 def _return(net, a, o, row, now):  # type: ignore[no-untyped-def]
     """Perhaps return a credit to output `o`."""
     s, streams, receiver, count = a.integers, a.streams, a.receivers[o], net.vcs
@@ -308,7 +309,7 @@ def _return(net, a, o, row, now):  # type: ignore[no-untyped-def]
         return
 
 
-@njit
+@inner
 def _chosen_behind(net, a, packet, o):  # type: ignore[no-untyped-def]
     """Return field `route` of a head that leaves by output `o`: what the router behind chooses."""
     if packet.dst < 0 or packet.dst >= a.entries.shape[1] or a.behind[o] < 0:
@@ -318,7 +319,7 @@ def _chosen_behind(net, a, packet, o):  # type: ignore[no-untyped-def]
     return uint64(number) | a.entries[o, packet.dst, 1] << uint64(a.integers[PORT])
 
 
-@njit
+@inner
 def _observe(net, a, seen, now):  # type: ignore[no-untyped-def]
     """Write what stands on the outputs to `seen`, and let senders and receivers see it."""
     flits, flit_vcs, credits = a.visible[0], a.visible[1], a.visible[2]
@@ -350,7 +351,7 @@ def _observe(net, a, seen, now):  # type: ignore[no-untyped-def]
             a.vcs[o * net.vcs + credits[o], _CREDITS] += 1
 
 
-@njit
+@inner
 def _at_rest(net, a):  # type: ignore[no-untyped-def]
     """Return whether all packets are sent and all credits are back."""
     for n in range(net.input_vcs):
@@ -359,7 +360,7 @@ def _at_rest(net, a):  # type: ignore[no-untyped-def]
     return True
 
 
-@njit
+@inner
 def around_cycle(route, pattern, net, a, row, control, seen):  # type: ignore[no-untyped-def]
     """Go through one cycle; returns whether router, senders and receivers have been at rest for a while."""
     now, s = int64(net.cycle), a.integers
@@ -382,7 +383,7 @@ def around_cycle(route, pattern, net, a, row, control, seen):  # type: ignore[no
     return s[QUIET] > 8 + net.router_credit_delay
 
 
-@njit
+@inner
 def is_stuck(net, a):  # type: ignore[no-untyped-def]
     """Return whether nothing has moved for a long time at the end."""
     s = a.integers

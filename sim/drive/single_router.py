@@ -8,11 +8,11 @@ and what a neighbour sends is put there (`give_flit`, `give_credit`). In between
 from typing import Any
 
 import numpy as np
-from numba import int64, njit, uint64
+from numba import int64, uint64
 from numpy.typing import NDArray
 
 from hopforge.model.kernel.bits import trailing_zeros
-from hopforge.model.kernel.compile import kernel
+from hopforge.model.kernel.compile import inner, kernel
 from hopforge.model.kernel.memory import int32s, int64s
 from hopforge.model.network.build import build_net
 from hopforge.model.network.core.candidates import candidate
@@ -127,7 +127,7 @@ def _table(params: RouterParams) -> NDArray[np.int32]:
     return np.array(words, np.int64).astype(np.uint32).view(np.int32)
 
 
-@njit
+@inner
 def candidates_of(
     net: Net, table: Any, ports: Any, route_class: int, escape: int, in_port: int, in_vc: int, out: Any
 ) -> int:
@@ -154,7 +154,7 @@ def candidates_of(
     return count
 
 
-@njit
+@inner
 def one_of(ports: Any, packet: Any, dst: int, router: int) -> Any:
     """Return the port of a mask that the head of a packet to an address, and the router, name."""
     rest, ways = uint64(ports), 0
@@ -195,19 +195,19 @@ def no_pattern(_host: int, _number: int, _net: Net, _table: Any) -> int:
     return 0
 
 
-@njit
+@inner
 def give_flit(net: Net, n: int, packet: int, kind: int, now: int) -> None:
     """Put a flit of record `packet` on the input of input VC `n` in cycle `now`."""
     put_flit(net, n, packet << 2 | kind, now + 1)
 
 
-@njit
+@inner
 def give_credit(net: Net, m: int, now: int) -> None:
     """Return a credit of output VC `m` in cycle `now`."""
     send_credit(net, m, now + 1 + net.router_credit_delay)
 
 
-@njit
+@inner
 def take_flits(net: Net, now: int, flits: Any, vcs: Any) -> None:
     """Take what stands on the outputs in cycle `now`: ``flits[o]`` = packet << 2 | kind or -1, ``vcs[o]``."""
     slot = now & net.wheel_mask
@@ -226,7 +226,7 @@ def take_flits(net: Net, now: int, flits: Any, vcs: Any) -> None:
     int32s(net.flit_events)[slot] = kept
 
 
-@njit
+@inner
 def take_credits(net: Net, now: int, vcs: Any) -> None:
     """Take the credits that the inputs return in cycle `now`: VC ``vcs[i]`` or -1."""
     slot = now & net.wheel_mask
@@ -244,7 +244,7 @@ def take_credits(net: Net, now: int, vcs: Any) -> None:
     int32s(net.credit_events)[slot] = kept
 
 
-@njit
+@inner
 def take_routing(net: Net, now: int, waiting: Any) -> None:
     """After cycle `now`: take the input VCs that are in RC since this cycle, and set ``waiting[n]`` for them.
 
@@ -262,7 +262,7 @@ def take_routing(net: Net, now: int, waiting: Any) -> None:
     int32s(net.ready_events)[slot] = kept
 
 
-@njit
+@inner
 def routed(net: Net, n: int, ports: Any, route_class: int, dst: int) -> None:
     """After a cycle: let RC of input VC `n` end with a mask of ports and a class, as looked up for address `dst`."""
     vc, table = input_vc(net, n), int32s(net.table)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from hopforge.model.kernel.compile import kernel
+from hopforge.model.kernel.compile import counted, inner, kernel
 from hopforge.model.lookup.csr import COUNTERS, csr_map
 from hopforge.model.lookup.fast import layout as lk
 from hopforge.model.lookup.fast.deep import deep_quiet
@@ -114,14 +114,14 @@ def stimulus(params: LookupParams, traffic: Traffic, setup: tuple[tuple[str, int
     )  # fmt: skip
 
 
-@kernel
+@inner
 def _answer_of(dst, version, mask):  # type: ignore[no-untyped-def]
     """Return (match, output) of the external TCAM: any fixed function of the destination and of the version."""
     mixed = (dst + version * 7919) * np.int64(0x9E3779B97F4A7C1) >> 3
     return np.int64(mixed >> 40 & 7 != 0), mixed & mask
 
 
-@kernel
+@inner
 def engine_quiet(state):  # type: ignore[no-untyped-def]
     """Return whether nothing is left in the engine."""
     s = state.regs
@@ -191,21 +191,21 @@ def _surround(  # type: ignore[no-untyped-def]
     return inputs.shape[0]
 
 
-@kernel
+@inner
 def accepted(e, dst):  # type: ignore[no-untyped-def]
     """Count a request that has been accepted, and remember its destination."""
     e[E_RECENT + e[E_ACCEPTED] % RECENT] = dst
     e[E_ACCEPTED] += 1
 
 
-@kernel
+@counted
 def _address_in_use(e, rng):  # type: ignore[no-untyped-def]
     """Return one of the last destinations, half of the time one of the very last; 0 if there was none."""
     back = min(e[E_ACCEPTED], _NEWEST if rng.random() < 0.5 else RECENT)
     return e[E_RECENT + (e[E_ACCEPTED] - 1 - rng.integers(0, back)) % RECENT] if back else 0
 
 
-@kernel
+@counted
 def drive_bus(state, e, program, counters, rng, i, now):  # type: ignore[no-untyped-def]
     """Drive the CSR bus: the program; after a link change enable; at the end enable and read the counters."""
     s = state.regs
@@ -250,7 +250,7 @@ def drive_bus(state, e, program, counters, rng, i, now):  # type: ignore[no-unty
     e[E_GAP] = program[e[E_OPERATION], 0]
 
 
-@kernel
+@counted
 def answer_tcam(state, e, rates, waiting, rng, i, now, closing):  # type: ignore[no-untyped-def]
     """Answer any of the requests that are due."""
     if not closing and rng.random() >= rates[R_TCAM_ANSWER]:

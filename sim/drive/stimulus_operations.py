@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from hopforge.model.kernel.compile import kernel
+from hopforge.model.kernel.compile import inner
 from hopforge.model.lookup.fast import layout as at
 from hopforge.model.lookup.fast.keys import row_of
 
@@ -12,7 +12,7 @@ OPERATION_COLUMNS = ("seen_valid", "seen_key", "seen_index")
 """Whether the cache looks for a key, which one, and in which rows it may lie (skewed ways: each has its own)."""
 
 
-@kernel
+@inner
 def see_operation(state, seen):  # type: ignore[no-untyped-def]
     """Write down the operation in stage C (deep engines: C2) of the cycle that comes; the depth is at least 2.
 
@@ -33,7 +33,7 @@ def see_operation(state, seen):  # type: ignore[no-untyped-def]
     seen[0], seen[1], seen[2] = 1, key, index
 
 
-@kernel
+@inner
 def _width(sets):  # type: ignore[no-untyped-def]
     """Return the bits of a row number, at least one."""
     bits = 1

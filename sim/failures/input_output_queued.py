@@ -5,6 +5,8 @@ negative by `DOWN`; a host that sends nothing of its own is out of the calendar,
 ever (`HELD` is added to the time).
 """
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -105,7 +107,8 @@ class InputOutputQueuedFailures:
     def _clear_switches(self, switches: Bools) -> Numbers:
         """Take all packets out of the queues of `switches`; returns them."""
         state = self.state
-        inputs, outs = state.queues["input_queue"], state.queues["output_queue"]
+        inputs: Any = state.queues["input_queue"]
+        outs: Any = state.queues["output_queue"]
         found = [np.zeros(0, np.int64)]
         for queues, credited in ((inputs, True), (outs, False)):
             for n in np.flatnonzero(switches[queues["router"]] & (queues["length"] > 0)).tolist():

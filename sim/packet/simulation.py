@@ -171,7 +171,7 @@ def measurement_rows(found: PacketMeasurement) -> list[tuple[str, str]]:
 
 def message_table(network: PacketNetwork) -> pd.DataFrame:
     """Mean lifetime by number of the message, over all nodes: columns message, packets, lifetime_ns."""
-    sums = network.message_sums
+    sums: Any = network.message_sums
     return pd.DataFrame(
         {
             "message": range(len(sums)),

@@ -85,7 +85,8 @@ class FlowRun:
         self._changes: list[Change] = changes(config, topology)
         if ways is None:
             ways = flow_ways(config, topology, placed, self.cache_use, known_routes)
-        network, routes = ways.network, ways.routes
+        network = ways.network
+        routes: Any = ways.routes
         bounded = bool(np.isfinite(routes["bound"]).any())
         self.hops = int((routes["last"] - routes["first"]).max(initial=1)) + bounded
         links = len(network.capacity)

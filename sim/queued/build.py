@@ -138,7 +138,7 @@ class QueuedState(NetState):
         queued = sum(
             int(self.queues[name]["length"].astype(np.int64).sum()) for name in ("input_queue", "output_queue")
         )
-        line = self.queues["packet_line"]
+        line: Any = self.queues["packet_line"]
         return queued + int((line["last"] - line["first"]).sum())
 
     def set_interval(self, packets: float) -> None:
@@ -396,8 +396,9 @@ def _place(
         state.put_queue(name, block[name])
     for (name, k), own in lines.items():
         state.put_line(name, k, {field: block[f"{name} {k} {field}"] for field in own})
+    part: Any = state.queues["part"]
     for name in ("asking", "pending", "due_hosts", "calendar"):
-        state.queues["part"][name] = state.queues[name].ctypes.data + state.queues["part"][name]
+        part[name] += state.queues[name].ctypes.data
 
 
 def _slices(state: QueuedState, parts: Parts, steps: int) -> NDArray[np.int64]:
@@ -413,7 +414,7 @@ def _slices(state: QueuedState, parts: Parts, steps: int) -> NDArray[np.int64]:
 
 def _part_arrays(parts: Parts, ports: int, lines: int) -> dict[str, NDArray[Any]]:
     """Return the parts, with places in bytes in their masks and calendars, and these."""
-    part = np.zeros(len(parts), PART)
+    part: Any = np.zeros(len(parts), PART)
     routers, hosts = np.diff(parts.first_router), np.diff(parts.first_host)
     part["first_router"], part["first_port"] = parts.first_router[:-1], parts.first_router[:-1] * ports
     part["first_host"], part["hosts"] = parts.first_host[:-1], hosts

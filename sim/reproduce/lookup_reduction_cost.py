@@ -17,7 +17,6 @@ from hopforge.sim.reproduce.registry import Comparison, Options, Point, Reproduc
 ADDRESS_BITS = 24
 _GRID = ("mesh", "torus")
 _VARIANTS = ("combinational", "two stages")
-_ALL_CHUNKS = (2, 3, 4, 6, 8)
 
 
 _TOPOLOGIES = (*_GRID, "fat_tree", "dragonfly")

@@ -1,6 +1,6 @@
 """Copies of rows; an assignment of slices would allocate memory, for rows that overlap."""
 
-from hopforge.model.lookup.fast.inner import inner
+from hopforge.model.kernel.compile import inner
 
 
 @inner

@@ -2,9 +2,8 @@
 
 import numpy as np
 
-from hopforge.model.kernel.compile import kernel
+from hopforge.model.kernel.compile import inner, kernel
 from hopforge.model.lookup.fast import layout as at
-from hopforge.model.lookup.fast.inner import inner
 from hopforge.model.lookup.fast.tcam import tcam_edge
 
 

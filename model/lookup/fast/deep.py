@@ -2,12 +2,12 @@
 
 import numpy as np
 
+from hopforge.model.kernel.compile import inner
 from hopforge.model.lookup.fast import layout as at
 from hopforge.model.lookup.fast.copying import copy_row, copy_rows
 from hopforge.model.lookup.fast.csr import count_events, note_read, read_word, take_bus, take_shadow
 from hopforge.model.lookup.fast.deep_mshrs import choose_free, move_issue, next_mshrs, pick_fill
 from hopforge.model.lookup.fast.flush import flush_decision, flush_event, flush_request, scrubber
-from hopforge.model.lookup.fast.inner import inner
 from hopforge.model.lookup.fast.keys import row_of
 from hopforge.model.lookup.fast.operations import begin, keep_answer
 from hopforge.model.lookup.fast.second_level import has_second, hear_answer, request_taken, second_step, show_ask

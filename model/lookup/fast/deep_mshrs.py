@@ -1,7 +1,7 @@
 """The MSHRs of a deep engine: the next miss, the next request, the next FILL, and all of them at the end of a cycle."""
 
+from hopforge.model.kernel.compile import inner
 from hopforge.model.lookup.fast import layout as at
-from hopforge.model.lookup.fast.inner import inner
 from hopforge.model.lookup.fast.mshrs import first_in, invalidate_answers, take_answer
 from hopforge.model.lookup.fast.second_level import has_second
 from hopforge.model.lookup.fast.tcam import tcam_accept

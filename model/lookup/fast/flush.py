@@ -1,7 +1,7 @@
 """Flush, epoch and scrubber."""
 
+from hopforge.model.kernel.compile import inner
 from hopforge.model.lookup.fast import layout as at
-from hopforge.model.lookup.fast.inner import inner
 
 
 @inner

@@ -2,13 +2,12 @@
 
 import numpy as np
 
-from hopforge.model.kernel.compile import kernel
+from hopforge.model.kernel.compile import inner, kernel
 from hopforge.model.lookup.fast import layout as at
 from hopforge.model.lookup.fast.copying import copy_rows
 from hopforge.model.lookup.fast.csr import read_word, registers
 from hopforge.model.lookup.fast.deep import deep_cycle
 from hopforge.model.lookup.fast.flush import flush_decision, flush_event, flush_request, scrubber
-from hopforge.model.lookup.fast.inner import inner
 from hopforge.model.lookup.fast.movement import move
 from hopforge.model.lookup.fast.mshrs import invalidate_answers, issue, offer, take_answer
 from hopforge.model.lookup.fast.operations import choose, complete, in_c

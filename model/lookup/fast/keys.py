@@ -3,8 +3,8 @@
 import numpy as np
 
 from hopforge.model.expression.program import run_steps
+from hopforge.model.kernel.compile import inner
 from hopforge.model.lookup.fast import layout as at
-from hopforge.model.lookup.fast.inner import inner
 
 
 @inner

@@ -1,8 +1,8 @@
 """How operations move on by one stage."""
 
+from hopforge.model.kernel.compile import inner
 from hopforge.model.lookup.fast import layout as at
 from hopforge.model.lookup.fast.copying import copy_row
-from hopforge.model.lookup.fast.inner import inner
 from hopforge.model.lookup.fast.operations import begin
 
 

@@ -1,7 +1,7 @@
 """The MSHRs: which one is offered to the TCAM, and all of them at the end of a cycle."""
 
+from hopforge.model.kernel.compile import inner
 from hopforge.model.lookup.fast import layout as at
-from hopforge.model.lookup.fast.inner import inner
 
 
 @inner

@@ -2,9 +2,9 @@
 
 import numpy as np
 
+from hopforge.model.kernel.compile import inner
 from hopforge.model.lookup.fast import layout as at
 from hopforge.model.lookup.fast.copying import copy_row
-from hopforge.model.lookup.fast.inner import inner
 from hopforge.model.lookup.fast.keys import key_of, row_of
 from hopforge.model.lookup.fast.mshrs import first_in
 from hopforge.model.lookup.fast.ways import filled, find_way, is_live, remove_dead, remove_key, touch, victim

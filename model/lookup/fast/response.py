@@ -1,7 +1,7 @@
 """What stands at the response port of an engine: a register, so it is known before the cycle."""
 
+from hopforge.model.kernel.compile import inner
 from hopforge.model.lookup.fast import layout as at
-from hopforge.model.lookup.fast.inner import inner
 
 
 @inner

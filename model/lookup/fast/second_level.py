@@ -4,10 +4,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from hopforge.model.kernel.compile import inner
 from hopforge.model.lookup.fast import layout as at
 from hopforge.model.lookup.fast.copying import copy_row
 from hopforge.model.lookup.fast.flush import flush_decision, scrubber
-from hopforge.model.lookup.fast.inner import inner
 from hopforge.model.lookup.fast.keys import row_of
 from hopforge.model.lookup.fast.operations import write_line
 from hopforge.model.lookup.fast.tcam import tcam_accept, tcam_takes

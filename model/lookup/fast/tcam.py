@@ -2,9 +2,9 @@
 
 import numpy as np
 
+from hopforge.model.kernel.compile import inner
 from hopforge.model.lookup.fast import layout as at
 from hopforge.model.lookup.fast.copying import copy_row
-from hopforge.model.lookup.fast.inner import inner
 from hopforge.model.lookup.fast.keys import member_of
 
 

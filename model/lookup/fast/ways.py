@@ -1,7 +1,7 @@
 """The sets of the routing cache: which ways hold an entry, which one is replaced."""
 
+from hopforge.model.kernel.compile import inner
 from hopforge.model.lookup.fast import layout as at
-from hopforge.model.lookup.fast.inner import inner
 from hopforge.model.lookup.fast.keys import row_of
 from hopforge.model.lookup.replacement import RANDOM, choose_victim, next_random, note_fill, note_use
 

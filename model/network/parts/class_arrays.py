@@ -105,7 +105,7 @@ def put_classes(state: NetState, traffic: TrafficClasses, script: Any, seed: int
     begins = np.cumsum([0, *(len(table) for table in tables)])
     source = np.zeros((max(hosts, 1), count), CLASS_SOURCE)
     source["packet"] = -1
-    kind = np.zeros(count, TRAFFIC_CLASS)
+    kind: Any = np.zeros(count, TRAFFIC_CLASS)
     for c, each in enumerate(traffic.classes):
         pattern = CKernel(each.pattern.py_func, PATTERN_SIGNATURE)
         state.functions.append(pattern)

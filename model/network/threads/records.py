@@ -11,7 +11,7 @@ import numpy as np
 from hopforge.model.kernel.compile import inlined
 from hopforge.model.kernel.constant_record import constant_record
 from hopforge.model.kernel.memory import record_reader
-from hopforge.model.network.core.records import NET, NET_RECORD
+from hopforge.model.network.core.records import NET_RECORD
 
 PART = np.dtype(
     [
@@ -63,7 +63,6 @@ Part = Any
 CREW_RECORD = constant_record(CREW, CREW.names or ())
 _read_part = record_reader(constant_record(PART, PART.names or ()))
 _read_net = record_reader(NET_RECORD)
-NET_BYTES = NET.itemsize
 
 
 @inlined

@@ -1,0 +1,29 @@
+"""Comparing numba's compiler flags quickly: numba looks up with them every function that a kernel calls.
+
+numba compares two sets of flags option by option, and works out the hash of one from the names of all options again and
+again: a tenth of the time in which a kernel is compiled. The answers here are the same.
+"""
+
+from functools import cache
+from typing import Any
+
+from numba.core.targetconfig import TargetConfig
+
+
+@cache
+def _hash_of(kind: type[Any]) -> int:
+    """Hash of all flags of a class, which numba makes of the names of the options."""
+    return hash(tuple(sorted(kind.options)))
+
+
+def compare_quickly() -> None:
+    """Let flags that were given the same values be equal at once; all else goes numba's way."""
+    by_options = TargetConfig.__eq__
+
+    def equal(self: Any, other: Any) -> Any:
+        if type(self) is type(other) and self._values == other._values:
+            return True
+        return by_options(self, other)
+
+    TargetConfig.__eq__ = equal  # type: ignore[method-assign]
+    TargetConfig.__hash__ = lambda self: _hash_of(type(self))  # type: ignore[method-assign]
