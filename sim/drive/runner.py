@@ -25,6 +25,7 @@ from hopforge.model.errors import UserError
 from hopforge.model.output.destination import check_destination, clear_folder
 from hopforge.model.output.results import write_text
 from hopforge.model.requirements import pip_command
+from hopforge.sim.drive.icarus_text import icarus_text
 from hopforge.sim.drive.replay import (
     CYCLE_VARIABLE,
     REPLAY_VARIABLE,
@@ -160,7 +161,7 @@ def replay_cocotb(
     folder = folder.resolve()
     folder.mkdir(parents=True, exist_ok=True)
     source, recorded, outcome = folder / f"{top}.sv", folder / "replay.npz", folder / "result.json"
-    write_text(source, verilog)
+    write_text(source, icarus_text(verilog) if simulator == "icarus" else verilog)
     replay.save(recorded)
     check_destination(outcome, None)
     outcome.unlink(missing_ok=True)

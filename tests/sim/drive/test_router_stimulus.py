@@ -69,7 +69,7 @@ def test_the_kernels_are_the_golden_router(seed: int) -> None:
 
 @pytest.mark.parametrize(("seed", "given"), [
     (1, {"rc": "table", "lookahead": True}), (2, {"rc": "table", "lookahead": True}),
-    (15, {"rc": "lookup"}), (26, {"rc": "lookup"}),
+    (15, {"rc": "lookup"}), (20, {"rc": "lookup"}),
 ])  # fmt: skip
 def test_the_kernels_are_the_golden_router_that_takes_one_of_several_ports(seed: int, given: dict[str, Any]) -> None:
     params = router_variant(seed, width_bits=64, **given)
