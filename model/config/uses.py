@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable
 
 from hopforge.model.config.app import AppConfig
+from hopforge.model.config.choice_keys import unread_choice_keys
 from hopforge.model.config.class_keys import unread_class_keys
 from hopforge.model.config.jobs import JobConfig, JobsWorkload
 from hopforge.model.config.packet_keys import unread_packet_keys
@@ -297,7 +298,8 @@ def unused_sections(config: Config, commands: Iterable[str]) -> list[str]:
         keys += unread_routing_keys(variants)
     if "traffic" in used:
         keys += unread_class_keys(variants, loads="simulation" in used)
-    keys += [key for key in unread_packet_keys(variants, commands) if key.split(".", 1)[0] in used and key not in keys]
+    for each in (*unread_packet_keys(variants, commands), *unread_choice_keys(variants, commands)):
+        keys += [each] if each.split(".", 1)[0] in used and each not in keys else []
     return [key for key in written if key not in used] + keys
 
 

@@ -12,6 +12,7 @@ from hopforge.model.topology.failed import refuse_failed, without_failed
 from hopforge.sim.hits.job_day import job_packets
 from hopforge.sim.hits.replay import Replay
 from hopforge.sim.jobs.placed_jobs import place_jobs
+from hopforge.sim.run.program_forecast import refuse_many_packets
 from hopforge.sim.traffic.placed import PacketStream, build_workload, program_packets
 
 
@@ -56,4 +57,6 @@ def prepare_hits(config: Config) -> HitsSetup:
         workload = program_packets(config.workload, jobs.placed)
     else:
         workload = build_workload(config.workload, topology, config.seed)
+    many = next((key for key in ("packets_per_host", "rounds") if key in workload.params), "")
+    refuse_many_packets(workload.packets, f"workload.{many}".rstrip("."))
     return HitsSetup(topology, workload, Replay(config, topology))

@@ -1,12 +1,17 @@
-"""How long the router simulator will take for the messages of a program, before it begins."""
+"""How long a run will take for what hosts send, before it begins: messages of a program, packets of a replay."""
 
 import numpy as np
 
 from hopforge.model.network.parts.program_arrays import ProgramError, ProgramSource
+from hopforge.sim.traffic.placed import WorkloadError
 from hopforge.sim.traffic.program_traffic import cut
 
 #: flits of messages in a second of processor time, measured on loaded networks of 64 and 72 hosts (2026)
 FLITS_PER_SECOND = 4_000_000
+#: packets that `hopforge hits` replays in a second of processor time, measured on meshes of 9 to 64 routers (2026)
+PACKETS_PER_SECOND = 3_000_000
+#: packets that are replayed at most; that many take days
+MOST_PACKETS = 10**12
 #: seconds from which on a user is told
 _TELL_S = 60.0
 
@@ -32,21 +37,37 @@ def refuse_many_flits(flits: int, most: int) -> None:
         )
 
 
-def about(flits: int) -> str:
-    """Return the processor time for so many flits, in words.
+def refuse_many_packets(packets: int, key: str) -> None:
+    """Refuse a replay of more packets than `MOST_PACKETS`; `key` says how many there are.
 
-    >>> about(7_200_000_000), about(2_000_000_000_000)
-    ('about 30 minutes', 'about 5.8 days')
+    Raises
+    ------
+    WorkloadError
+        They are; says how long that would take.
     """
-    seconds = flits / FLITS_PER_SECOND
+    if packets > MOST_PACKETS:
+        raise WorkloadError(
+            f"{key}: the hosts send {packets:,} packets, more than {MOST_PACKETS:,}; their replay would take "
+            f"{about(packets, PACKETS_PER_SECOND)}"
+        )
+
+
+def about(count: int, per_second: int = FLITS_PER_SECOND) -> str:
+    """Return the processor time for so many flits, or other things, in words.
+
+    >>> about(7_200_000_000), about(2_000_000_000_000), about(9_000_000_000, PACKETS_PER_SECOND)
+    ('about 30 minutes', 'about 5.8 days', 'about 50 minutes')
+    """
+    seconds = count / per_second
     for limit, unit, name in ((120.0, 1.0, "seconds"), (7200.0, 60.0, "minutes"), (172800.0, 3600.0, "hours")):
         if seconds < limit:
             return f"about {seconds / unit:.2g} {name}"
-    return f"about {seconds / 86400:.2g} days"
+    days = seconds / 86400
+    return f"about {days:.2g} days" if days < 100 else f"about {days:,.0f} days"
 
 
-def forecast(flits: int) -> str:
+def forecast(count: int, unit: str = "flits", per_second: int = FLITS_PER_SECOND) -> str:
     """Say how long a run will take; empty for less than a minute."""
-    if flits < _TELL_S * FLITS_PER_SECOND:
+    if count < _TELL_S * per_second:
         return ""
-    return f"{flits:,} flits: {about(flits)} of processor time"
+    return f"{count:,} {unit}: {about(count, per_second)} of processor time"

@@ -17,6 +17,9 @@ from hopforge.model.workload.program import Program
 #: of a computation, and of a run: times of ranks are kept with their numbers in 63 bits
 MAX_CYCLES = 1 << (62 - RANK_BITS)
 
+MOST_PACKET_FLITS = 1 << 20
+"""Flits of a packet of a program; proofs look at each length that there can be."""
+
 
 class ProgramError(UserError, ValueError):
     """A program that cannot be run, or cannot end."""
@@ -105,8 +108,15 @@ def program_arrays(source: ProgramSource) -> dict[str, NDArray[Any]]:
     Raises
     ------
     ProgramError
-        More messages than 2³¹, or packets of one, or a computation beyond 2⁴² cycles.
+        More messages than 2³¹, or packets of one, a packet of more than `MOST_PACKET_FLITS` flits, or a computation
+        beyond 2⁴² cycles.
     """
+    if source.full_flits > MOST_PACKET_FLITS:
+        most = MOST_PACKET_FLITS * source.flit_bytes
+        raise ProgramError(
+            f"{source.mtu_key}: must be at most {most}, {MOST_PACKET_FLITS} flits of {source.flit_bytes} bytes, not "
+            f"{source.mtu_bytes}"
+        )
     program, packets = source.program, source.packets()
     ranks = program.ranks
     if program.messages >= 1 << 31:

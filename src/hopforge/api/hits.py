@@ -11,6 +11,7 @@ from hopforge.model.config import Config
 from hopforge.sim.hits.assisted import Help
 from hopforge.sim.hits.hit_rates import HitReport, run_hits, summary_rows, write_report
 from hopforge.sim.run.model_runs import Progress as Advance
+from hopforge.sim.run.program_forecast import PACKETS_PER_SECOND, forecast
 from hopforge.sim.start.preparation import prepare
 
 __all__ = ["HitsFound", "hits"]
@@ -27,6 +28,10 @@ class HitsFound:
         self._config, self._setup = config, prepare("hits", config)
         self._options: dict[str, Any] = {"bounds": bounds, "sizes": sizes, "wanted": wanted}
         self._found: HitReport
+
+    def forecast(self) -> str:
+        """Say how long it will take, if that is more than a minute."""
+        return forecast(self._setup.workload.packets, "packets", PACKETS_PER_SECOND)
 
     def run(self, progress: Advance) -> None:
         """Replay."""

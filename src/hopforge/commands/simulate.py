@@ -69,6 +69,8 @@ def hits(
     target = output_folder(output, "hits", config)
     check_writable(target)
     found = HitsFound(checked, bounds=not no_bounds, sizes=sizes, wanted=wanted)
+    if words := found.forecast():
+        typer.echo(words, err=True)
     with progress_bar(found.unit) as advance:
         found.run(advance)
     found.write(target)

@@ -6,7 +6,7 @@ from collections import Counter, OrderedDict
 import numpy as np
 import pytest
 
-from hopforge.model.config import load_config
+from hopforge.model.config import load_config, parse_config
 from hopforge.model.lookup.cache_lines import CacheState
 from hopforge.model.lookup.human_keys import dragonfly_key, fat_tree_key, mesh_key, torus_key
 from hopforge.model.lookup.key_ports import KeyPorts
@@ -16,8 +16,10 @@ from hopforge.model.lookup.tcam import route_rows
 from hopforge.model.numbers.crc import crc_address
 from hopforge.model.topology import build
 from hopforge.sim.hits import replay as replay_module
+from hopforge.sim.hits.prepared import prepare_hits
 from hopforge.sim.hits.replay import COUNTS, Replay, ReplayError, cache_inputs, replay
-from hopforge.sim.traffic.placed import build_workload
+from hopforge.sim.run.program_forecast import PACKETS_PER_SECOND, forecast
+from hopforge.sim.traffic.placed import WorkloadError, build_workload
 
 NETWORKS = {
     "mesh": "{kind: mesh, radices: [3, 4], hosts_per_router: 2}",
@@ -317,3 +319,14 @@ def test_caches_that_do_not_fit_in_memory_are_refused(tmp_path):
     checked = config(tmp_path, "torus", "cache: {entries: 16384}")
     with pytest.raises(ReplayError, match=r"lookup.cache.entries: 327680 caches of 16384 entries need 80 GiB"):
         replay_module._Level(RoutingCache.from_config(checked), 327680)
+
+
+@pytest.mark.parametrize("keys", ["kind: uniform, packets_per_host", "kind: all_to_all, rounds"])
+def test_a_replay_without_an_end_is_refused_before_it_begins(keys: str) -> None:
+    text = "name: x\ntopology: {kind: mesh, radices: [3, 3]}\nworkload: {%s: %s}\n"
+    key = keys.rsplit(" ", 1)[1]
+    with pytest.raises(WorkloadError, match=rf"workload.{key}: the hosts send [\d,]+ packets, .* would take about \d"):
+        prepare_hits(parse_config(text % (keys, 10**15)))
+    assert prepare_hits(parse_config(text % (keys, 10**10))).workload.packets >= 9 * 10**10
+    words = forecast(900_000_000, "packets", PACKETS_PER_SECOND)
+    assert words == "900,000,000 packets: about 5 minutes of processor time"

@@ -607,6 +607,15 @@ def test_programs_of_too_many_flits_are_refused_with_the_time_that_they_would_ta
     assert Simulation(parse_config(text % (ROW, 2048 * 2 + 1, ", max_flits: 65")), 0.1, 1).message_flits == 65
 
 
+def test_a_packet_of_more_flits_than_counters_hold_is_refused_by_its_key() -> None:
+    text = "name: test\n%s\nworkload: {kind: collective, operation: bcast, mtu_bytes: %s}\n"
+    text += "traffic: {source: program, flit_bytes: 64}"
+    with pytest.raises(ProgramError, match=r"workload.mtu_bytes: must be at most 67108864, 1048576 flits of 64 bytes"):
+        Simulation(parse_config(text % (ROW, 67_108_865)), 0.1, 1)
+    with pytest.raises(ProgramError, match=r"workload.mtu_bytes: .* not 1000000000000000"):
+        Simulation(parse_config(text % (ROW, 10**15)), 0.1, 1)
+
+
 def test_the_limit_of_flits_is_told_where_there_are_none() -> None:
     text = "name: test\n%s\nworkload: {kind: collective, operation: bcast, max_flits: 7}\napp: {engine: %s}\n"
     for engine, told in (("flow", True), ("loggops", True), ("packet", False)):

@@ -1,0 +1,176 @@
+"""Keys that a choice beside them leaves unread: those of another pattern, source, kind or switch of their section.
+
+Many such keys are refused where their section is checked; these are told as sections that a command does not use are.
+`tests/model/config/test_choice_keys.py` knows an owner for each key of a section with a choice.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+from hopforge.model.config.base import Section
+from hopforge.model.config.jobs import JobsWorkload
+from hopforge.model.config.root import Config
+
+#: commands whose packets have a pattern, a source and lengths from section `traffic`
+_LOADED = {"net", "series", "sweep", "trace", "cosim network"}
+#: of other commands: what they read of `traffic`
+_READ_OF_TRAFFIC = {"flit_bytes", "rendezvous_bytes", "reply", "acknowledge", "classes", "entropy", "reorder"}
+_GROUPED = {"dragonfly", "dragonfly_plus", "cascade"}
+_SEPARABLE = {"input_first", "output_first", "islip", "input_ahead"}
+
+#: key of `traffic` → patterns that read it
+PATTERN_KEYS: dict[str, set[str]] = {
+    "prepare_limit_s": {"file"},
+    "include_self": {"uniform"},
+    "share": {"hotspot", "local"},
+    "targets": {"hotspot"},
+    "shift": {"adversarial"},
+    "grid": {"stencil"},
+    "line": {"many_to_many"},
+    "low": {"random_neighbours"},
+    "high": {"random_neighbours"},
+    "partners": {"random_neighbours"},
+    "order": {"all_to_all"},
+}
+#: key of `traffic` → sources that read it
+SOURCE_KEYS: dict[str, set[str]] = {
+    "nic_packets": {"interval", "rounds"},
+    "burst_cycles": {"on_off"},
+    "burst_load": {"on_off"},
+    **{
+        key: {"program"}
+        for key in (
+            "eager_bytes", "rendezvous_bytes", "matched_bytes", "injection", "cycles_per_flop", "cycles_per_second",
+        )
+    },
+    **{
+        key: {"bernoulli", "on_off", "interval", "rounds"}
+        for key in ("packet_range", "packet_lengths", "packet_weights")
+    },
+}  # fmt: skip
+_SYNTHETIC: dict[str, tuple[str, set[Any]]] = {
+    "order": ("kind", {"all_to_all"}),
+    "permutation": ("kind", {"permutation"}),
+    "packets_per_host": ("kind", {"uniform", "permutation", "neighbour"}),
+    "rounds": ("kind", {"all_to_all"}),
+}
+#: kind of a program or replay → key → choice beside it, and its values with which the key is read
+WORKLOAD_KEYS: dict[str, dict[str, tuple[str, set[Any]]]] = {
+    **{kind: _SYNTHETIC for kind in ("uniform", "all_to_all", "permutation", "neighbour")},
+    "collective": {
+        "root": ("operation", {"bcast", "reduce", "gather", "scatter"}),
+        "bytes": ("operation", {
+            "allreduce", "alltoall", "allgather", "bcast", "gather", "reduce", "reduce_scatter", "scan", "scatter",
+        }),
+    },
+    "npb": {"graph": ("benchmark", {"dt"})},
+    "training": {
+        "buckets": ("parallelism", {"data"}),
+        "layers": ("parallelism", {"expert"}),
+        "hidden": ("parallelism", {"expert", "pipeline"}),
+        "experts_per_token": ("parallelism", {"expert"}),
+        "microbatches": ("parallelism", {None, "pipeline"}),
+    },
+}  # fmt: skip
+#: further keys → whether a configuration reads them
+OTHER_KEYS: dict[str, Callable[[Config], bool]] = {
+    "router.arbiter": lambda config: bool({config.router.va, config.router.sa} & _SEPARABLE),
+    "router.global_latency_cycles": lambda config: config.topology.kind in _GROUPED,
+    "router.global_ns": lambda config: config.topology.kind in _GROUPED,
+    "router.length_bits": lambda config: config.router.switching == "vct",
+    "lookup.lag.hash": lambda config: config.lookup.lag.max_members > 1,
+    "app.caches": lambda config: config.app.lookup == "cache",
+    "degraded.factor": lambda config: bool(
+        config.degraded.links or config.degraded.ports or config.degraded.random_links
+    ),
+    "simulation.failure_series_cycles": lambda config: bool(config.simulation.failures),
+    "simulation.warmup_cycles": lambda config: config.simulation.warmup_us is None,
+    "routing.dqn.restart_window": lambda config: config.routing.dqn.restart_below > 0,
+}
+#: keys of `simulation` about runs with a load; a program ends by itself
+LOAD_KEYS = ("load", "precision", "min_cycles", "max_cycles", "warmup_cycles", "warmup_us", "measure_us")
+#: keys of `app` that only engine flow reads
+FLOW_KEYS = (
+    "backend", "envelope_bytes", "latency_factor", "bandwidth_factor", "sharing", "tcp_window_bytes", "buffer_bytes",
+)  # fmt: skip
+OTHER_KEYS |= {f"app.{key}": lambda config: config.app.engine != "packet" for key in FLOW_KEYS}
+
+
+def unread_choice_keys(configs: Iterable[Config], commands: set[str]) -> list[str]:
+    """Return the keys that files give, not as they are by themselves, and that nothing reads for a choice beside them.
+
+    Parameters
+    ----------
+    configs : iterable of Config
+        A configuration and its variants; a key that is read in one of them is read.
+    commands : set of str
+        The commands.
+    """
+    given: dict[str, bool] = {}
+    for config in configs:
+        found = (
+            *_of_traffic(config, commands), *_of_workload(config), *_of_others(config), *_of_loads(config, commands),
+        )  # fmt: skip
+        for key, read in found:
+            given[key] = given.get(key, False) or read
+    return [key for key, read in given.items() if not read]
+
+
+def _given(section: Section) -> list[str]:
+    """Return the keys that a file gives a section another value than they have by themselves."""
+    fields = type(section).model_fields
+    return [key for key in fields if key in section.model_fields_set and getattr(section, key) != fields[key].default]
+
+
+def _of_traffic(config: Config, commands: set[str]) -> Iterator[tuple[str, bool]]:
+    traffic, of_app = config.traffic, "app" in config.written and bool(commands & {"app", "sweep"})
+    patterns = {each.pattern or traffic.pattern for each in traffic.classes} or {traffic.pattern}
+    for key in _given(traffic):
+        if of_app and config.app.engine == "packet" and not commands - {"app", "sweep"}:
+            yield f"traffic.{key}", key in _READ_OF_TRAFFIC
+        elif not commands <= _LOADED or of_app:
+            yield f"traffic.{key}", True
+        elif key in PATTERN_KEYS:  # a pattern of one's own may read every key
+            of_pattern = bool(patterns & {*PATTERN_KEYS[key], "file"})
+            yield f"traffic.{key}", of_pattern and traffic.source != "program"
+        elif key == "packet_flits":
+            others = traffic.source == "program" or traffic.packet_range or traffic.packet_lengths
+            yield f"traffic.{key}", not others
+        elif key == "flit_bytes":
+            yield f"traffic.{key}", traffic.source == "program" or config.topology.kind == "tiers"
+        elif key in SOURCE_KEYS:
+            yield f"traffic.{key}", traffic.source in SOURCE_KEYS[key]
+
+
+def _of_workload(config: Config) -> Iterator[tuple[str, bool]]:
+    workload = config.workload
+    if workload is None:
+        return
+    jobs = isinstance(workload, JobsWorkload)
+    place = "workload.jobs.program" if jobs else "workload"
+    for program in [job.program for job in workload.jobs] if isinstance(workload, JobsWorkload) else [workload]:
+        table = WORKLOAD_KEYS.get(program.kind, {})
+        for key in _given(program):
+            if key in table:
+                choice, values = table[key]
+                yield f"{place}.{key}", getattr(program, choice) in values
+        if computing := getattr(program, "computing", None):
+            for key in _given(computing):
+                yield f"{place}.computing.{key}", key != "slowdown" or computing.stragglers > 0
+
+
+def _of_others(config: Config) -> Iterator[tuple[str, bool]]:
+    for name, reads in OTHER_KEYS.items():
+        *sections, key = name.split(".")
+        section: Any = config
+        for each in sections:
+            section = getattr(section, each)
+        if section is not None and key in _given(section):
+            yield name, reads(config)
+
+
+def _of_loads(config: Config, commands: set[str]) -> Iterator[tuple[str, bool]]:
+    program = config.traffic.source == "program" if commands == {"net"} else commands == {"app"}
+    for key in _given(config.simulation):
+        if program and key in LOAD_KEYS:
+            yield f"simulation.{key}", bool(config.simulation.failures)

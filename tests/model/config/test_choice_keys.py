@@ -1,0 +1,203 @@
+"""Every key that a choice beside it leaves unread is refused or told; each key of a section has an owner here."""
+
+import itertools
+import re
+import typing
+from typing import Any
+
+import pytest
+import yaml
+
+from hopforge.model.config import Config, ConfigError, parse_config
+from hopforge.model.config.choice_keys import FLOW_KEYS, OTHER_KEYS, PATTERN_KEYS, SOURCE_KEYS, WORKLOAD_KEYS
+from hopforge.model.config.jobs import WorkloadConfig
+from hopforge.model.config.traffic import TrafficConfig
+from hopforge.model.config.uses import unused_sections
+
+_BASE: dict[str, Any] = {"name": "x", "topology": {"kind": "mesh", "radices": [2, 2]}}
+_GUESSES: tuple[Any, ...] = (
+    "tornado", 1, 2, 3, 5, 7, 0.25, 1.5, 100, 4096, [0, 1], [2, 2], [1.0, 2.0], {}, "x.py", [{"bin": 1, "load": 0.2}],
+)  # fmt: skip
+_PATTERNS = ("uniform", "tornado", "hotspot", "adversarial")
+#: section → command, choices with values that the base of a file can have, and keys that every choice reads
+_SECTIONS: dict[str, tuple[str, dict[str, tuple[Any, ...]], set[str]]] = {
+    "traffic": (
+        "net",
+        {"source": ("bernoulli", "program"), "pattern": _PATTERNS},
+        {"source", "classes", "entropy", "reorder", "acknowledge"},
+    ),
+    "router": (
+        "net",
+        {"model": ("input_queued", "input_output_queued", "packet"), "va": ("output_first", "wavefront")},
+        {"model"},
+    ),
+    "app": (
+        "app",
+        {"engine": ("flow", "packet", "loggops")},
+        {"engine", "host_gflops"},
+    ),
+    "tables": (
+        "route",
+        {"scheme": ("shortest", "up_down", "k_shortest"), "layers": ("acro", "dfsssp")},
+        {"scheme", "layers", "patterns", "hotspot", "local", "lmc"},
+    ),
+    "rule_cache": (
+        "gen rule-cache",
+        {"policy": ("mep", "exact")},
+        {"policy", "entries", "ways", "rows", "address_bits", "output_bits", "id_bits", "tcam_cycles", "invalidation"},
+    ),
+}
+
+
+_MIX = {"packet_lengths": [1, 2], "packet_weights": [1.0, 2.0]}
+#: keys that need others beside them
+_TOGETHER: dict[str, dict[str, Any]] = {
+    "traffic.classes": {"classes": [{"name": "a", "share": 0.5}, {"name": "b", "share": 0.5}]},
+    "traffic.packet_lengths": _MIX,
+    "traffic.packet_weights": _MIX,
+}
+
+
+def _values(annotation: Any, default: Any) -> list[Any]:
+    """Return values that a key may have beside its default."""
+    words = [value for each in (annotation, *typing.get_args(annotation)) for value in typing.get_args(each)]
+    found = [value for value in words if isinstance(value, str | int | bool) and value != default]
+    if annotation is bool:
+        return [not default]
+    if isinstance(default, bool):
+        return [not default, *found]
+    near = [default + 1, default * 2, default / 2] if isinstance(default, int | float) else []
+    return [*found, *near, *_GUESSES]
+
+
+def _fate(section: str, command: str, keys: dict[str, Any], key: str) -> str | None:
+    """Say what becomes of a key: refused, told, read; None: such a file is refused for something else."""
+    text = dict(_BASE, **{section: keys})
+    if "entropy" in keys:
+        text["routing"] = {"algorithm": "minimal", "spread": "entropy"}
+    if section == "app" or keys.get("source") == "program":
+        text["workload"] = {"kind": "collective", "operation": "bcast"}
+    try:
+        config = parse_config(yaml.safe_dump(text), keys=False)
+    except ConfigError as error:
+        said = re.search(rf"\b{section}\.{key}: (.*)", str(error))
+        return "refused" if said and re.search(r"\b(is|are) for\b|\bneeds\b", said[1]) else None
+    return "told" if f"{section}.{key}" in unused_sections(config, [command]) else "read"
+
+
+def _fates(section: str, key: str) -> set[str]:
+    command, choices, _ = _SECTIONS[section]
+    kind = type(getattr(Config.model_construct(), section, None))
+    field = Config.model_fields[section].annotation
+    model = next(each for each in (kind, field, *typing.get_args(field)) if hasattr(each, "model_fields"))
+    info, found = model.model_fields[key], set()
+    for values in itertools.product(*(values for name, values in choices.items() if name != key)):
+        chosen = dict(zip([name for name in choices if name != key], values, strict=True))
+        for value in _values(info.annotation, info.default):
+            keys = _TOGETHER.get(f"{section}.{key}", {key: value})
+            fate = _fate(section, command, {**chosen, **keys}, key)
+            if fate is not None:
+                found.add(fate)
+                break
+    return found
+
+
+def _keys() -> list[tuple[str, str]]:
+    found = []
+    for section in _SECTIONS:
+        field = Config.model_fields[section].annotation
+        model = next(each for each in (field, *typing.get_args(field)) if hasattr(each, "model_fields"))
+        found += [(section, key) for key in model.model_fields]
+    return found
+
+
+@pytest.mark.parametrize(("section", "key"), _keys())
+def test_each_key_has_an_owner(section: str, key: str) -> None:
+    always = _SECTIONS[section][2]
+    fates = _fates(section, key)
+    assert fates, "no value of this key was taken: name one in _GUESSES"
+    owned = bool(fates & {"refused", "told"})
+    assert owned != (key in always), f"{section}.{key}: {fates}; a new key is read by every choice, or told, or refused"
+
+
+def _unused(command: str, text: str) -> list[str]:
+    config = parse_config(f"name: x\ntopology: {{kind: mesh, radices: [2, 2]}}\n{text}", keys=False)
+    return unused_sections(config, [command])
+
+
+@pytest.mark.parametrize(
+    ("command", "text", "unread"),
+    [
+        ("net", "traffic: {low: 2, high: 3, line: 2}", ["traffic.line", "traffic.low", "traffic.high"]),
+        ("net", "traffic: {pattern: random_neighbours, low: 2, high: 3, line: 2}", ["traffic.line"]),
+        ("net", "traffic: {low: 6, share: 0.5}", []),  # as they are by themselves
+        ("net", "traffic: {pattern: file, file: mine.py, low: 2, share: 0.1}", []),
+        ("net", "traffic: {prepare_limit_s: 3}", ["traffic.prepare_limit_s"]),
+        ("net", "traffic: {source: on_off, burst_load: 0.5, eager_bytes: 9}", ["traffic.eager_bytes"]),
+        ("net", "traffic: {packet_flits: 2, packet_range: [1, 4]}", ["traffic.packet_flits"]),
+        ("hits", "workload: {kind: uniform, rounds: 2, order: random}", ["workload.order", "workload.rounds"]),
+        ("hits", "workload: {kind: all_to_all, rounds: 2, order: random}", []),
+        ("hits", "workload: {kind: all_to_all, packets_per_host: 9}", ["workload.packets_per_host"]),
+        ("hits", "workload: {kind: collective, operation: alltoall, root: 1}", ["workload.root"]),
+        ("hits", "workload: {kind: collective, operation: barrier, bytes: 1}", ["workload.bytes"]),
+        ("hits", "workload: {kind: npb, benchmark: is, class: S, graph: WH}", ["workload.graph"]),
+        ("app", "workload: {kind: npb, benchmark: is, computing: {slowdown: 3.0}}", ["workload.computing.slowdown"]),
+        ("app", "workload: {kind: training, parallelism: data, layers: 9}", ["workload.layers"]),
+        ("app", "workload: {kind: training, parallelism: pipeline, microbatches: 9}", []),
+        (
+            "app",
+            "workload: {kind: jobs, jobs: [{program: {kind: collective, operation: alltoall, root: 1}, ranks: 2}]}",
+            ["workload.jobs.program.root"],
+        ),
+        (
+            "app",
+            "app: {engine: packet, sharing: equal}\nworkload: {kind: npb, benchmark: is}\ntraffic: {low: 2}",
+            ["traffic.low", "app.sharing"],
+        ),
+        ("net", "router: {global_latency_cycles: 9}", ["router.global_latency_cycles"]),
+        ("net", "simulation: {failure_series_cycles: 50}", ["simulation.failure_series_cycles"]),
+        (
+            "net",
+            "traffic: {source: program}\nworkload: {kind: npb, benchmark: is}\nsimulation: {load: 0.5, seeds: 2}",
+            ["simulation.load"],
+        ),
+        ("net", "degraded: {factor: 0.25}", ["degraded.factor"]),
+        ("net", "degraded: {factor: 0.25, random_links: 1}", []),
+        ("hits", "workload: {kind: uniform}\nlookup: {lag: {hash: modulo}}", ["lookup.lag.hash"]),
+    ],
+)
+def test_unread_keys_are_told(command: str, text: str, unread: list[str]) -> None:
+    assert _unused(command, text) == unread
+
+
+def test_a_key_that_one_variant_reads_is_read() -> None:
+    variants = "simulation: {variants: {a: {traffic.pattern: random_neighbours}, b: {}}}"
+    assert _unused("sweep", f"traffic: {{low: 2, line: 2}}\n{variants}") == ["traffic.line"]
+
+
+def test_the_tables_name_keys_that_there_are() -> None:
+    for name in (*OTHER_KEYS, *(f"traffic.{key}" for key in (*PATTERN_KEYS, *SOURCE_KEYS))):
+        section: Any = Config.model_construct()
+        *sections, key = name.split(".")
+        for each in sections:
+            section = type(section).model_fields[each].get_default(call_default_factory=True)
+        assert key in type(section).model_fields, name
+    assert all(f"app.{key}" in OTHER_KEYS for key in FLOW_KEYS)
+    assert {key for key in TrafficConfig.model_fields if key in PATTERN_KEYS} == set(PATTERN_KEYS)
+
+
+def _program(kind: str) -> Any:
+    return next(
+        each
+        for each in typing.get_args(typing.get_args(WorkloadConfig)[0])
+        if kind in typing.get_args(each.model_fields["kind"].annotation)
+    )
+
+
+@pytest.mark.parametrize("kind", sorted(WORKLOAD_KEYS))
+def test_the_tables_name_keys_and_values_of_programs(kind: str) -> None:
+    fields = _program(kind).model_fields
+    for key, (choice, values) in WORKLOAD_KEYS[kind].items():
+        known = {None, *typing.get_args(fields[choice].annotation)}
+        known |= {value for each in tuple(known) for value in typing.get_args(each)}
+        assert key in fields and values <= known, key
