@@ -39,6 +39,8 @@ from hopforge.model.config.topology import (
 from hopforge.model.config.traffic import AcknowledgeConfig, ReplyConfig, TrafficConfig
 
 AHEAD_ASKERS_MAX = 64
+#: ports of an answer that is a set: bits of `lookup.cache.output_bits`
+PORT_SET_MOST = 64
 """Virtual channels of all inputs that the lookup engine of an output serves (look-ahead)."""
 
 KEY_KIND_BITS = 6  # link-aggregation member and kind, above the value of a reduced key (docs/architecture.md)
@@ -146,7 +148,10 @@ def engine_problems(topology: TopologyConfig, address: AddressConfig, lookup: Lo
             f"must be at least address.width_bits + {KEY_MODE_BITS} = {key_bits}, not {cache.tag_bits}",
         )
     ports = _ports(topology)
-    if cache.output_kind == "port_set" and ports > cache.output_bits:
+    if cache.output_kind == "port_set" and ports > PORT_SET_MOST:
+        limit = f"must be port with {ports} ports (a set has at most {PORT_SET_MOST})"
+        yield Problem("lookup.cache.output_kind", f"{limit}, not port_set")
+    elif cache.output_kind == "port_set" and ports > cache.output_bits:
         yield Problem(
             "lookup.cache.output_bits", f"must hold a bit for each of {ports} ports, not {cache.output_bits} bits"
         )

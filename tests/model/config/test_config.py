@@ -552,3 +552,13 @@ def test_line_ends_and_marks() -> None:
 def test_look_ahead_with_lookup_engines(router: str, lookup: str, message: str) -> None:
     text = f"router: {{lookahead: true, route_computation: lookup{router}}}\nlookup: {{{lookup}}}\n"
     assert complaint(f"name: x\ntopology: {{kind: mesh, radices: [4, 4]}}\n{text}") == message
+
+
+def test_a_set_of_more_ports_than_bits_names_the_key_that_can_change() -> None:
+    text = (
+        "name: x\ntopology: {kind: fully_connected, routers: 3, hosts_per_router: 70}\n"
+        "lookup: {cache: {output_kind: port_set, output_bits: 64}}\nrouter: {route_computation: lookup}\n"
+    )
+    told = r"lookup.cache.output_kind: must be port with 72 ports \(a set has at most 64\), not port_set"
+    with pytest.raises(ConfigError, match=told):
+        parse_config(text)
