@@ -93,6 +93,10 @@ LOAD_KEYS = ("load", "precision", "min_cycles", "max_cycles", "warmup_cycles", "
 FLOW_KEYS = (
     "backend", "envelope_bytes", "latency_factor", "bandwidth_factor", "sharing", "tcp_window_bytes", "buffer_bytes",
 )  # fmt: skip
+OTHER_KEYS |= {  # abr has no intermediate destinations, whose profits are compared
+    f"packet.{key}": lambda config: config.router.model != "packet" or config.routing.algorithm != "abr"
+    for key in ("eta", "idle_ratio", "full_profit", "wraparound")
+}
 OTHER_KEYS |= {f"app.{key}": lambda config: config.app.engine != "packet" for key in FLOW_KEYS}
 
 

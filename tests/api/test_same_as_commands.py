@@ -252,7 +252,7 @@ def test_failures_are_arguments_of_route() -> None:
     assert "fail_switch=['3']" in repr(found) and found["failed"]
     with pytest.raises(hf.UserError, match="5-5"):
         hf.route(hf.loads(GRAPH), fail=["5-5"])
-    with pytest.raises(TypeError, match="fail must be a list of texts, not one text"):
+    with pytest.raises(TypeError, match="fail must be a list of texts, not '0-1'"):
         hf.route(hf.loads(GRAPH), fail="0-1")
 
 

@@ -161,6 +161,11 @@ def _unused(command: str, text: str) -> list[str]:
             "traffic: {source: program}\nworkload: {kind: npb, benchmark: is}\nsimulation: {load: 0.5, seeds: 2}",
             ["simulation.load"],
         ),
+        (
+            "net",
+            "router: {model: packet}\nrouting: {algorithm: abr}\npacket: {eta: 3.0, messages: 9}",
+            ["packet.eta"],
+        ),
         ("net", "degraded: {factor: 0.25}", ["degraded.factor"]),
         ("net", "degraded: {factor: 0.25, random_links: 1}", []),
         ("hits", "workload: {kind: uniform}\nlookup: {lag: {hash: modulo}}", ["lookup.lag.hash"]),
