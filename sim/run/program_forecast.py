@@ -8,7 +8,7 @@ from hopforge.sim.traffic.program_traffic import cut
 
 #: flits of messages in a second of processor time, measured on loaded networks of 64 and 72 hosts (2026)
 FLITS_PER_SECOND = 4_000_000
-#: packets that `hopforge hits` replays in a second of processor time, measured on meshes of 9 to 64 routers (2026)
+#: packets that `hopforge hits` replays in a second of processor time, a rough figure of one small mesh (2026)
 PACKETS_PER_SECOND = 3_000_000
 #: packets that are replayed at most; that many take days
 MOST_PACKETS = 10**12
