@@ -12,7 +12,7 @@ from hopforge.model.topology.failed import refuse_failed, without_failed
 from hopforge.sim.hits.job_day import job_packets
 from hopforge.sim.hits.replay import Replay
 from hopforge.sim.jobs.placed_jobs import place_jobs
-from hopforge.sim.run.program_forecast import refuse_many_packets
+from hopforge.sim.traffic.forecast import refuse_many_packets
 from hopforge.sim.traffic.placed import PacketStream, build_workload, program_packets
 
 

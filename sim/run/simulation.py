@@ -51,7 +51,6 @@ from hopforge.sim.run.lookup_measures import lookup_totals
 from hopforge.sim.run.lookup_routing import check_keys, route_lookup
 from hopforge.sim.run.measurement import Measurement
 from hopforge.sim.run.network_latency import network_latencies, reset_network_latency
-from hopforge.sim.run.program_forecast import message_flits, refuse_many_flits
 from hopforge.sim.run.reordering import reordering, reset_reordering
 from hopforge.sim.run.run_statistics import BATCHES, batch_interval, largest_of, mean_of, mser5, percentile
 from hopforge.sim.run.slow_links import slowings
@@ -60,6 +59,7 @@ from hopforge.sim.run.starvation import StarvationWatch
 from hopforge.sim.run.threads import choose_threads
 from hopforge.sim.run.traffic_classes import class_traffic
 from hopforge.sim.traffic import TrafficError, prepare_traffic
+from hopforge.sim.traffic.forecast import message_flits, refuse_many_flits
 from hopforge.sim.traffic.placed import PlacedProgram, place_program
 
 #: cycles of one sample; batches of the interval are made of whole samples

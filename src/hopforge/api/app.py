@@ -14,8 +14,8 @@ from hopforge.sim.programs.application import app_rows, run_app, write_app
 from hopforge.sim.programs.jobs_run import job_lines
 from hopforge.sim.programs.loggops_run import LoggopsRun
 from hopforge.sim.run.model_runs import Progress as Advance
-from hopforge.sim.run.program_forecast import forecast
 from hopforge.sim.start.preparation import prepare
+from hopforge.sim.traffic.forecast import forecast
 
 __all__ = ["AppFound", "app"]
 

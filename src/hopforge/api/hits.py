@@ -11,8 +11,8 @@ from hopforge.model.config import Config
 from hopforge.sim.hits.assisted import Help
 from hopforge.sim.hits.hit_rates import HitReport, run_hits, summary_rows, write_report
 from hopforge.sim.run.model_runs import Progress as Advance
-from hopforge.sim.run.program_forecast import PACKETS_PER_SECOND, forecast
 from hopforge.sim.start.preparation import prepare
+from hopforge.sim.traffic.forecast import PACKETS_PER_SECOND, forecast
 
 __all__ = ["HitsFound", "hits"]
 

@@ -18,7 +18,7 @@ from hopforge.model.topology import build
 from hopforge.sim.hits import replay as replay_module
 from hopforge.sim.hits.prepared import prepare_hits
 from hopforge.sim.hits.replay import COUNTS, Replay, ReplayError, cache_inputs, replay
-from hopforge.sim.run.program_forecast import PACKETS_PER_SECOND, forecast
+from hopforge.sim.traffic.forecast import PACKETS_PER_SECOND, forecast
 from hopforge.sim.traffic.placed import WorkloadError, build_workload
 
 NETWORKS = {

@@ -16,10 +16,10 @@ from hopforge.model.network.parts.program_arrays import ProgramError
 from hopforge.model.workload.trace import TraceError
 from hopforge.sim.programs.app_setup import ApplicationError
 from hopforge.sim.programs.application import run_app
-from hopforge.sim.run.program_forecast import forecast
 from hopforge.sim.run.program_run import ProgramMeasurement, program_rows, rank_table, run_program, write_program
 from hopforge.sim.run.simulation import Simulation
 from hopforge.sim.traffic import TrafficError
+from hopforge.sim.traffic.forecast import forecast
 from hopforge.sim.traffic.placed import WorkloadError
 
 ROW = "topology: {kind: mesh, radices: [6]}"
