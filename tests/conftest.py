@@ -59,7 +59,7 @@ LONG = (
 
 
 #: tables and columns that tests of writing make up
-MADE_UP = re.compile(r"(ours|theirs|t\d?)\..*|measurement\.mine")
+MADE_UP = re.compile(r"(ours|theirs|new|old|t\d?)\..*|measurement\.mine")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -131,7 +131,8 @@ def _of_traffic(config: Config, commands: set[str]) -> Iterator[tuple[str, bool]
     patterns = {each.pattern or traffic.pattern for each in traffic.classes} or {traffic.pattern}
     for key in _given(traffic):
         if of_app and config.app.engine == "packet" and not commands - {"app", "sweep"}:
-            yield f"traffic.{key}", key in _READ_OF_TRAFFIC
+            program = key == "source" and traffic.source == "program"  # what the command does anyway
+            yield f"traffic.{key}", program or key in _READ_OF_TRAFFIC
         elif not commands <= _LOADED or of_app:
             yield f"traffic.{key}", True
         elif key in PATTERN_KEYS:  # a pattern of one's own may read every key

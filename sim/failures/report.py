@@ -10,7 +10,10 @@ from hopforge.sim.failures.reconfiguration import Reconfiguration
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["FailureHistory", "FailureStory", "FailuresFound", "failure_rows", "failure_tables", "failures_found"]
+__all__ = [
+    "SERIES_UNITS", "FailureHistory", "FailureStory", "FailuresFound", "failure_rows", "failure_tables",
+    "failures_found",
+]  # fmt: skip
 
 
 class FailureStory(Protocol):
@@ -83,6 +86,10 @@ def failures_found(failures: FailureHistory | None, cycle_ns: float) -> Failures
     if failures is None:
         return None
     return FailuresFound(failure_rows(failures), failures.table().assign(cycle_ns=cycle_ns))
+
+
+#: units of columns of its table `series` that are others with routers that count cycles
+SERIES_UNITS = {"sent": "flits per host and cycle"}
 
 
 def failure_tables(failures: Reconfiguration) -> "dict[str, pd.DataFrame]":

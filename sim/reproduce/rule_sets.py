@@ -158,23 +158,23 @@ _HASHED = "hashed: the highest 24 bits, exact all 32; ways all: fully associativ
 
 REPRODUCTIONS: Sequence[Reproduction] = (
     Reproduction(
-        "rules.ways", "Hit rate of caches before prefixes in sets, against ways and entries", _SOURCE,
+        "rules.ways", "Hit rate of rule caches in sets: ways and entries", _SOURCE,
         (*_SETS, _HASHED),
         _points("ways", _WAYS, "entries", (256, 1024, 4096)), _run, _compare("ways", "entries"),
         _draw("ways", "ways", "entries"),
     ),
     Reproduction(
-        "rules.ways-zipf", "The same against ways and the exponent of Zipf's law", _SOURCE, (*_SETS, _HASHED),
+        "rules.ways-zipf", "Hit rate of rule caches in sets: ways and Zipf exponent", _SOURCE, (*_SETS, _HASHED),
         _points("ways", _WAYS, "zipf", (0.6, 1.0, 1.4)), _run, _compare("ways", "zipf"), _draw("ways", "ways", "zipf"),
     ),
     Reproduction(
-        "rules.index-bits", "The same against hashed bits and the mix of prefix lengths", _SOURCE,
+        "rules.index-bits", "Hit rate of rule caches in sets: hashed bits and mix", _SOURCE,
         (*_SETS, f"1024 entries in sets of {_INDEX_WAYS}"),
         _points("index_bits", _INDEX_BITS, "mix", tuple(MIXES)), _run, _compare("index_bits", "mix"),
         _draw("index_bits", "highest bits that are hashed", "mix"),
     ),
     Reproduction(
-        "rules.area", "Area of the lines of a rule cache, fully associative and in sets", _SOURCE,
+        "rules.area", "Area of the lines of a rule cache, with memories", _SOURCE,
         (
             "policy mep, addresses of 32 bits, answers of 8; recipe lut-buffered, flip-flops with clock gates",
             "memories: bits of all ways and of the LRU; each as large as in a RAM of so many words by CACTI 7, 45 nm",

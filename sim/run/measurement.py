@@ -12,7 +12,7 @@ from hopforge.model.output.columns import Columns, one_row
 from hopforge.model.output.results import Table, run_metadata, staged, write_metadata, write_tables
 from hopforge.model.topology import Topology
 from hopforge.sim.failures.reconfiguration import Reconfiguration
-from hopforge.sim.failures.report import failure_tables
+from hopforge.sim.failures.report import SERIES_UNITS, failure_tables
 from hopforge.sim.run.agent_watch import AgentWatch
 from hopforge.sim.run.buffer_samples import BufferSamples
 from hopforge.sim.run.class_latencies import ClassLatency, acknowledge_tables, class_columns
@@ -173,7 +173,7 @@ def write_measurement(run: MeasuredRun, found: Measurement, folder: Path, *, plo
     if failures is not None:
         tables |= failure_tables(failures)
     with staged(folder) as scratch:
-        write_tables(scratch, tables)
+        write_tables(scratch, tables, SERIES_UNITS)
         if agents is not None:
             write_agents(run, agents, scratch, plots=plots)
         if plots:

@@ -17,7 +17,7 @@ from hopforge.model.output.results import Table, run_metadata, staged, write_met
 from hopforge.model.workload.program import waiting_text
 from hopforge.sim.failures.program_messages import lost_text
 from hopforge.sim.failures.record import counted
-from hopforge.sim.failures.report import failure_tables
+from hopforge.sim.failures.report import SERIES_UNITS, failure_tables
 from hopforge.sim.run.class_latencies import acknowledge_tables
 from hopforge.sim.run.measurement import channel_columns, draw_channels, write_agents
 from hopforge.sim.run.network_latency import network_latencies, network_words
@@ -317,7 +317,7 @@ def write_program(run: Simulation, found: ProgramMeasurement, folder: Path, *, p
         if run.agents is not None:
             tables |= run.agents.tables()
             write_agents(run, run.agents, scratch, plots=plots)
-        write_tables(scratch, tables | acknowledge_tables(run.state) | reordering_tables(run.state))
+        write_tables(scratch, tables | acknowledge_tables(run.state) | reordering_tables(run.state), SERIES_UNITS)
         if plots:
             draw_channels(run, channels, scratch)
         if plots and run.reconfiguration is not None and len(run.reconfiguration.series):

@@ -27,10 +27,9 @@ RUN = "simulation: {warmup_cycles: 100, min_cycles: 1000, max_cycles: 1000}"
 PLACES = 8
 
 
-def config_of(topology: str, routing: str, vcs: int = 4, more: str = "") -> Config:
-    return parse_config(
-        f"name: x\ntopology: {topology}\nrouting: {{{routing}}}\nrouter: {{vcs: {vcs}, buffer_flits: 4}}\n{RUN}\n{more}"
-    )
+def config_of(topology: str, routing: str, vcs: int = 4, more: str = "", flit_bits: int = 64) -> Config:
+    router = f"{{vcs: {vcs}, buffer_flits: 4, flit_bits: {flit_bits}}}"
+    return parse_config(f"name: x\ntopology: {topology}\nrouting: {{{routing}}}\nrouter: {router}\n{RUN}\n{more}")
 
 
 def run_of(topology: str, routing: str, load: float, cycles: int, vcs: int = 4, more: str = "") -> Simulation:
@@ -163,12 +162,12 @@ def test_commands_that_cannot_spread_say_so(command: str, routing: str, more: st
         prepare(command, config_of(TORUS, routing, more=more))
 
 
-def test_hardware_spreads_by_flow_only() -> None:
+def test_hardware_spreads_by_flow_and_entropy() -> None:
     prepare("gen router", config_of(TORUS, "algorithm: minimal, spread: flow", vcs=6))
-    for spread in ("packet", "entropy"):
-        more = "traffic: {entropy: {}}" if spread == "entropy" else ""
-        with pytest.raises(UserError, match=r"cannot be a table of a router: it (draws|chooses)"):
-            prepare("gen router", config_of(TORUS, f"algorithm: minimal, spread: {spread}", vcs=6, more=more))
+    wide = config_of(TORUS, "algorithm: minimal, spread: entropy", vcs=6, more="traffic: {entropy: {}}", flit_bits=128)
+    prepare("gen router", wide)
+    with pytest.raises(UserError, match=r"cannot be a table of a router: it (draws|chooses)"):
+        prepare("gen router", config_of(TORUS, "algorithm: minimal, spread: packet", vcs=6))
 
 
 def test_the_proof_covers_all_ways() -> None:

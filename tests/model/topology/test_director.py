@@ -41,7 +41,13 @@ def test_picture_and_floor_plan_have_three_rows() -> None:
     assert place[:, 1].tolist() == [0] * 4 + [1] * 2 + [2] * 3 + [1] * 2 + [2] * 3
     assert place[:, 0].tolist() == [0, 1, 2, 3, 0, 1, 0, 1, 2, 2, 3, 3, 4, 5]
     assert len(np.unique(place, axis=0)) == found.routers
-    assert np.array_equal(draw_places(found).places, place)
+    drawn = draw_places(found).places  # each row even, and in the middle of the others
+    rows = [drawn[place[:, 1] == row] for row in range(3)]
+    assert all(len(np.unique(row[:, 1])) == 1 and row[:, 0].mean() == pytest.approx(2.5) for row in rows)
+    assert rows[0][0, 1] < rows[1][0, 1] < rows[2][0, 1]
+    for k, row in enumerate(rows):
+        assert np.array_equal(np.argsort(row[:, 0]), np.argsort(place[place[:, 1] == k, 0]))
+        assert np.allclose(np.diff(np.sort(row[:, 0]), n=2), 0)
 
 
 @pytest.mark.parametrize(("keys", "message"), [

@@ -5,6 +5,7 @@ import sys
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from hopforge.model.config import Config, parse_config
@@ -58,6 +59,8 @@ def test_a_failure_while_all_ranks_compute_costs_the_way_round(tmp_path: Path) -
     assert dict(program_rows(found))["makespan"].startswith(f"{found.makespan:,} cycles")
     write_program(run, found, tmp_path / "out", plots=True)
     assert {"failures.csv", "series.csv", "series.png"} <= {path.name for path in (tmp_path / "out").iterdir()}
+    units = pd.read_parquet(tmp_path / "out" / "series.parquet").attrs["units"]
+    assert units["sent"] == units["accepted"] == "flits per host and cycle"
     series = run.reconfiguration.series
     assert (series["cycle"] % 100 == 0).all() and series["cycle"].is_unique
     assert len(series) < 30  # bins that the kernel has passed are left out
