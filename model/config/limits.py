@@ -11,6 +11,7 @@ from hopforge.model.config.lookup import (
     MAX_WIDTH_BITS,
     POLICIES,
     AddressConfig,
+    CacheConfig,
     ChunkBits,
     LookupConfig,
 )
@@ -39,9 +40,10 @@ from hopforge.model.config.topology import (
 from hopforge.model.config.traffic import AcknowledgeConfig, ReplyConfig, TrafficConfig
 
 AHEAD_ASKERS_MAX = 64
-#: ports of an answer that is a set: bits of `lookup.cache.output_bits`
-PORT_SET_MOST = 64
 """Virtual channels of all inputs that the lookup engine of an output serves (look-ahead)."""
+
+PORT_SET_MOST = 64
+"""Ports of an answer that is a set: bits of `lookup.cache.output_bits`."""
 
 KEY_KIND_BITS = 6  # link-aggregation member and kind, above the value of a reduced key (docs/architecture.md)
 
@@ -138,6 +140,20 @@ def graph_shape(topology: TopologyConfig) -> tuple[str, int, int, int] | None:
     return None
 
 
+def narrow_output(cache: CacheConfig, ports: int) -> Problem | None:
+    """Return why the answers of a cache cannot name all ports of a router."""
+    if cache.output_kind == "port_set" and ports > PORT_SET_MOST:
+        limit = f"must be port with {ports} ports (a set has at most {PORT_SET_MOST})"
+        return Problem("lookup.cache.output_kind", f"{limit}, not port_set")
+    if cache.output_kind == "port_set" and ports > cache.output_bits:
+        text = f"must hold a bit for each of {ports} ports, not {cache.output_bits} bits"
+        return Problem("lookup.cache.output_bits", text)
+    if cache.output_kind == "port" and ports > 1 << cache.output_bits:
+        text = f"must hold the numbers of {ports} ports, not {cache.output_bits} bits"
+        return Problem("lookup.cache.output_bits", text)
+    return None
+
+
 def engine_problems(topology: TopologyConfig, address: AddressConfig, lookup: LookupConfig) -> Iterator[Problem]:
     """Return what of the lookup engine does not fit the address or the network; keys are from the root of the file."""
     cache = lookup.cache
@@ -147,18 +163,9 @@ def engine_problems(topology: TopologyConfig, address: AddressConfig, lookup: Lo
             "lookup.cache.tag_bits",
             f"must be at least address.width_bits + {KEY_MODE_BITS} = {key_bits}, not {cache.tag_bits}",
         )
-    ports = _ports(topology)
-    if cache.output_kind == "port_set" and ports > PORT_SET_MOST:
-        limit = f"must be port with {ports} ports (a set has at most {PORT_SET_MOST})"
-        yield Problem("lookup.cache.output_kind", f"{limit}, not port_set")
-    elif cache.output_kind == "port_set" and ports > cache.output_bits:
-        yield Problem(
-            "lookup.cache.output_bits", f"must hold a bit for each of {ports} ports, not {cache.output_bits} bits"
-        )
-    elif cache.output_kind == "port" and ports > 1 << cache.output_bits:
-        yield Problem(
-            "lookup.cache.output_bits", f"must hold the numbers of {ports} ports, not {cache.output_bits} bits"
-        )
+    narrow = narrow_output(cache, _ports(topology))
+    if narrow is not None:
+        yield narrow
     if not lookup.reduction:
         return
     if lookup.expression is not None:

@@ -9,6 +9,9 @@ from typing import Any
 
 from numba.core.targetconfig import TargetConfig
 
+if "_values" not in vars(TargetConfig):  # another numba: it goes its own way (model.kernel.compile)
+    raise ImportError("numba keeps the values of its compiler flags elsewhere")
+
 
 @cache
 def _hash_of(kind: type[Any]) -> int:

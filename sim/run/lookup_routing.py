@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hopforge.model.config import Config
-from hopforge.model.config.limits import PORT_SET_MOST
+from hopforge.model.config.limits import narrow_output
 from hopforge.model.lookup.expression_reduction import configured_reduction
 from hopforge.model.lookup.key_kernel import KIND_BITS
 from hopforge.model.lookup.node_reduction import NodeReduction
@@ -100,18 +100,9 @@ def route_lookup(config: Config, topology: Topology, plan: RoutingPlan) -> Route
 
 def _refuse_narrow_output(config: Config, topology: Topology) -> None:
     """Refuse answers that cannot name all ports: `model.config` knows neither groups of links nor graphs of files."""
-    cache, ports = config.lookup.cache, topology.max_ports
-    if cache.output_kind == "port_set" and ports > PORT_SET_MOST:
-        limit = f"must be port with {ports} ports (a set has at most {PORT_SET_MOST})"
-        raise RoutingError(f"lookup.cache.output_kind {limit}, not port_set")
-    if cache.output_kind == "port_set" and ports > cache.output_bits:
-        raise RoutingError(
-            f"lookup.cache.output_bits must hold a bit for each of {ports} ports, not {cache.output_bits} bits"
-        )
-    if ports > 1 << cache.output_bits:
-        raise RoutingError(
-            f"lookup.cache.output_bits must hold the numbers of {ports} ports, not {cache.output_bits} bits"
-        )
+    narrow = narrow_output(config.lookup.cache, topology.max_ports)
+    if narrow is not None:
+        raise RoutingError(f"{narrow.key} {narrow.reason}")
 
 
 def check_keys(config: Config, topology: Topology, plan: RoutingPlan, state: NetState) -> None:
