@@ -72,11 +72,18 @@ WORKLOAD_KEYS: dict[str, dict[str, tuple[str, set[Any]]]] = {
         "microbatches": ("parallelism", {None, "pipeline"}),
     },
 }  # fmt: skip
+
+
+def _finds_cycle(config: Config) -> bool:
+    """Whether the length of a cycle follows from all times of the router, those of links that are not there, too."""
+    return config.router.model == "input_output_queued" and config.router.cycle_ns is None
+
+
 #: further keys → whether a configuration reads them
 OTHER_KEYS: dict[str, Callable[[Config], bool]] = {
     "router.arbiter": lambda config: bool({config.router.va, config.router.sa} & _SEPARABLE),
     "router.global_latency_cycles": lambda config: config.topology.kind in _GROUPED,
-    "router.global_ns": lambda config: config.topology.kind in _GROUPED,
+    "router.global_ns": lambda config: config.topology.kind in _GROUPED or _finds_cycle(config),
     "router.length_bits": lambda config: config.router.switching == "vct",
     "lookup.lag.hash": lambda config: config.lookup.lag.max_members > 1,
     "app.caches": lambda config: config.app.lookup == "cache",

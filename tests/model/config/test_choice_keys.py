@@ -155,6 +155,8 @@ def _unused(command: str, text: str) -> list[str]:
             ["traffic.low", "app.sharing"],
         ),
         ("net", "router: {global_latency_cycles: 9}", ["router.global_latency_cycles"]),
+        ("net", "router: {model: input_output_queued, global_ns: 37}", []),  # the length of a cycle follows from it
+        ("net", "router: {model: input_output_queued, global_ns: 37, cycle_ns: 0.4}", ["router.global_ns"]),
         ("net", "simulation: {failure_series_cycles: 50}", ["simulation.failure_series_cycles"]),
         (
             "net",
