@@ -89,6 +89,7 @@ NETWORKS = {
     "adaptive tree": (TREE, "nca", "vcs: 2, buffer_flits: 4, speculation: true"),
     "dragonfly": (DRAGONFLY, "dragonfly_min", "vcs: 2, link_latency_cycles: 1, global_latency_cycles: 3"),
     "dragonfly, classes to the host": (DRAGONFLY, "dragonfly_min, ejection: class", "vcs: 4, host_latency_cycles: 2"),
+    "dragonfly, one channel a class": (DRAGONFLY, "dragonfly_min, class_vcs: one", "vcs: 3, buffer_flits: 4"),
     "dragonfly, several links": (SEVERAL, "dragonfly_min", "vcs: 2, buffer_flits: 4"),
     "dragonfly, links by destination": (SEVERAL, "dragonfly_min, links: destination", "vcs: 2, buffer_flits: 4"),
     "shortest": (DRAGONFLY, "shortest", "vcs: 3, buffer_flits: 4, vc_release: credits"),
