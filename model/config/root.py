@@ -149,6 +149,12 @@ class Config(Section):
         """Sections and keys in the file that the command does not use; set by `sim.start.preparation`."""
         return self._unused
 
+    @property
+    def lids(self) -> int:
+        """Addresses of a host among which sources choose (docs/definitions/several-paths.md)."""
+        several = self.routing.algorithm == "tables" and self.tables.scheme == "k_shortest"
+        return self.tables.lids if several else 1
+
     def problems(self) -> Iterator[Problem]:
         """Check what concerns several sections; `load_config` checks keys where they are used."""
         yield from group_problems(self.topology)
