@@ -161,7 +161,7 @@ class Config(Section):
         if self.router.route_computation == "lookup":
             yield from key_problems(self.topology, self.address, self.lookup)
         yield from route_computation_problems(self.router, self.address, self.lookup)
-        yield from ahead_problems(self.router, self.topology, self.lookup)
+        yield from ahead_problems(self.router, self.topology, self.lookup, self.routing.spread)
         yield from router_model_problems(self.router, self.traffic)
         yield from quality_problems(self.router, self.routing, self.traffic)
         traffic = self.traffic

@@ -6,6 +6,7 @@ import numpy as np
 from numba import int64, uint64
 from numpy.typing import NDArray
 
+from hopforge.model.kernel.bits import trailing_zeros
 from hopforge.model.kernel.compile import counted, inner
 from hopforge.model.kernel.memory import int8s, int64s
 from hopforge.model.lookup.csr import COUNTERS, csr_map
@@ -15,11 +16,11 @@ from hopforge.model.lookup.fast.response import visible_response
 from hopforge.model.lookup.fast.state import EngineState, engine_state
 from hopforge.model.network.core.candidates import candidate_port
 from hopforge.model.network.core.events import answer_ahead
-from hopforge.model.network.core.records import AHEAD_ENGINES, fifo_of, input_port, input_vc
+from hopforge.model.network.core.records import AHEAD_ENGINES, fifo_of, input_port, input_vc, packet_at
 from hopforge.model.router.params import CLASS_BITS, PORT_BITS, RouterParams
 from hopforge.sim.drive.router_surroundings import ADDRESS, CLOSING, LAST_MOVE, NEXT_ROUTE, RATES, mask_below
 from hopforge.sim.drive.router_traffic import RouterTraffic
-from hopforge.sim.drive.single_router import routed
+from hopforge.sim.drive.single_router import one_of, routed
 from hopforge.sim.drive.stimulus import (
     E_ANSWERED,
     E_CLOSING,
@@ -222,10 +223,14 @@ def give_answers_ahead(net, a, g):  # type: ignore[no-untyped-def]
         if not there:
             continue
         field = net.ports
-        if match:
+        flit = fifo_of(net, n)[input_vc(net, n).head]
+        if match and g.settings[S_PORT_SETS]:
+            packet, address = packet_at(net, flit >> 2), int64(a.heads[flit >> 2, 0] & mask_below(a.integers[ADDRESS]))
+            port = one_of(uint64(output) & mask_below(net.ports), packet, address, a.behind[e])
+            field = net.ports if port == 0 else trailing_zeros(uint64(port))
+        elif match:
             field = min(output & ((1 << PORT_BITS) - 1), net.ports)
             field |= (output >> PORT_BITS & (1 << CLASS_BITS) - 1) << g.settings[S_PORT_FIELD]
-        flit = fifo_of(net, n)[input_vc(net, n).head]
         a.packets[flit >> 2, NEXT_ROUTE] = field
         g.ahead[n] = AHEAD_NOTHING
         answer_ahead(net, n)

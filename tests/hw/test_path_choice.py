@@ -20,7 +20,7 @@ TRAFFIC = NetworkTraffic(load=0.5, cycles=80, seed=4)
 
 
 LOOKUP = (
-    "lookup: {functions: [arbitrary], mshrs: 2, ENGINES, cache: {entries: 2, ways: 2}, "
+    "lookup: {functions: [arbitrary], reduction: false, mshrs: 2, ENGINES, cache: {entries: 2, ways: 2}, "
     "tcam: {kind: flops, rows: 8, latency_cycles: 2}}\n"
 )
 

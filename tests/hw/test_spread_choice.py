@@ -86,10 +86,13 @@ def test_rtl_is_the_simulator() -> None:
     assert replay_amaranth((fresh := record_network(config, TRAFFIC, wrong)).component, fresh.replay).mismatches > 0
 
 
-def test_rtl_with_look_ahead_is_the_simulator() -> None:
+@pytest.mark.parametrize(("more", "lookup", "sizes"), [
+    (", rc_cycles: 2", "", "[2, 2, 2]"), (", route_computation: lookup", "pipeline_depth: 2", "[2, 2]"),
+])  # fmt: skip
+def test_rtl_with_look_ahead_is_the_simulator(more: str, lookup: str, sizes: str) -> None:
     """A router that takes its neighbours for others tells heads a wrong port."""
-    more, entropy = ", lookahead: true, rc_cycles: 2, flit_bits: 90", ", entropy: {values: 7}"
-    config = config_of(BY_ENTROPY, more, entropy, sizes="[2, 2, 2]")
+    more, entropy = f", lookahead: true, flit_bits: 90{more}", ", entropy: {values: 7}"
+    config = config_of(BY_ENTROPY, more, entropy, lookup, sizes)
     setup = network_setup(config, TRAFFIC.load, TRAFFIC.seed, TRAFFIC.cycles)
     recorded = record_network(config, TRAFFIC, setup)
     assert replay_amaranth(recorded.component, recorded.replay).mismatches == 0 and recorded.packets > 20

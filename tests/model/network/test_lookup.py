@@ -237,6 +237,7 @@ CASES: dict[str, tuple[str, dict[str, Any], dict[str, Any]]] = {
     "spread": ("spread", {"vcs": 2}, {"cache": {"entries": 2, "ways": 2}}),
     "spread, an engine for two ports": ("spread", {"vcs": 2}, {"ports_per_engine": 2, "pipeline_depth": 6}),
     "spread over groups": ("spread", {"vcs": 2}, {"lag": {"members": 2, "max_members": 2}}),
+    "spread, look-ahead": ("spread", {"vcs": 2, "lookahead": True}, {"cache": {"entries": 2, "ways": 2}}),
     "paths": ("paths", {"vcs": 6}, {"cache": {"entries": 4, "ways": 2}}),
     "paths, an engine for two ports": ("paths", {"vcs": 6}, {"ports_per_engine": 2, "pipeline_depth": 6}),
     "paths over groups": ("paths of a ring", {"vcs": 4}, {"lag": {"members": 2, "max_members": 2}}),
