@@ -14,7 +14,7 @@ from hopforge.hw.next_lookup import NextAnswer
 from hopforge.hw.round_robin import RoundRobin, select
 from hopforge.hw.route_table import route_layout
 from hopforge.hw.shared import place, shared
-from hopforge.hw.spread_choice import KEY_BITS, SpreadChoice, port_number
+from hopforge.hw.spread_choice import KEY_BITS, SpreadChoice, port_number, spread_counts
 from hopforge.hw.vc_request import VcRequest, class_bits
 from hopforge.model.router.params import CLASS_BITS, PORT_BITS
 
@@ -58,7 +58,7 @@ class InputRoutes(InputQueues):
         p = self.params
         output = Signal(p.ports, name="leaving_by")
         m.d.sync += output.eq(select(self.sa_grant, [request.ports for request in requests]))
-        choice = SpreadChoice(params=p, counts=range(p.ports + 1))
+        choice = SpreadChoice(params=p, counts=spread_counts(p))
         m.submodules.ahead_choice = shared(choice, platform, p.structure, "any number of ports")
         key = and_or([(output[o], self.ahead_keys.word_select(o, KEY_BITS)) for o in range(p.ports)], KEY_BITS)
         m.d.comb += [choice.data.eq(self.read_data), choice.key.eq(key), choice.ports.eq(ports)]
@@ -136,7 +136,7 @@ class InputRoutes(InputQueues):
         ports = Signal(p.ports)
         route_class = Signal(class_bits(p))
         if self.spreads:
-            m.submodules.spread = choice = SpreadChoice(params=p, counts=range(p.ports + 1))
+            m.submodules.spread = choice = SpreadChoice(params=p, counts=spread_counts(p))
             asker = Cat(lookup.resp_tag[: ceil_log2(p.vcs)] == v for v in range(p.vcs))
             m.d.comb += [
                 choice.data.eq(select(asker, [Cat(front.dst, front.src) for front in self.front])),

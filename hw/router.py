@@ -13,7 +13,7 @@ from hopforge.hw.protected_buffer import FLIT_EVENTS
 from hopforge.hw.route_table import RouteTable, route_layout
 from hopforge.hw.router_core import RouterCore, router_members
 from hopforge.hw.shared import shared
-from hopforge.hw.spread_choice import KEY_BITS, SpreadChoice
+from hopforge.hw.spread_choice import KEY_BITS, SpreadChoice, spread_counts
 from hopforge.model.router.params import LookAhead, RouterParams, check_input_vcs
 from hopforge.model.topology.spread import router_key
 
@@ -120,7 +120,7 @@ class Router(wiring.Component):
         """Leave one of the ports of the route of the head that comes to a port."""
         p = self.params
         assert p.spread_router is not None
-        counts = tuple(sorted({route.ports.bit_count() for route in p.routes}))
+        counts = spread_counts(p)
         choice = SpreadChoice(params=p, counts=counts)
         m.submodules[f"spread{i}"] = shared(choice, platform, p.structure, counts)
         m.d.comb += [

@@ -145,12 +145,11 @@ class RouterCore(wiring.Component):
             for name in ("at_or_after", "offers", "offered", "stays", "follows"):
                 beyond[name] = Cat(getattr(output, name) for output in self.outputs)
         if p.rc == "lookup" and p.spread_router is not None:
-            beyond["spread_key"] = self.spread_key
-            if p.lookahead is not None:
-                beyond["ahead_keys"] = self.ahead_keys
+            beyond |= {} if p.lookahead is None else {"ahead_keys": self.ahead_keys}
         for i, unit in enumerate(self.inputs):
             kind = p.structure, unit.rules, unit.masks, p.rc_cycles_at(i), unit.looks_up
-            place(m, f"input{i}", unit, platform, *kind, **beyond)
+            own = {"spread_key": self.spread_key} if unit.spreads else {}
+            place(m, f"input{i}", unit, platform, *kind, **beyond, **own)
             self._input(m, i, unit, sa.granted_vc)
             if not unit.looks_up:
                 m.d.comb += unit.route.eq(self.route[i])

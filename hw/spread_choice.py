@@ -22,7 +22,7 @@ from hopforge.model.topology.spread import (
     SECOND_FACTORS,
 )
 
-__all__ = ["KEY_BITS", "SpreadChoice", "port_number"]
+__all__ = ["KEY_BITS", "SpreadChoice", "port_number", "spread_counts"]
 
 KEY_BITS = 2 * HALF_BITS
 """Width of what a router adds to its hash, `router_key`."""
@@ -118,6 +118,13 @@ class SpreadChoice(wiring.Component):
             found.eq(reduce(xor, (second.rotate_left(by) for by in LAST_TURNS), second)),
         ]
         return found
+
+
+def spread_counts(params: RouterParams) -> tuple[int, ...]:
+    """Return how many ports a route of a router can have: those of its table, or any number in mode lookup."""
+    if params.rc == "lookup":
+        return tuple(range(params.ports + 1))
+    return tuple(sorted({route.ports.bit_count() for route in params.routes}))
 
 
 def port_number(params: RouterParams, port: Value) -> Value:

@@ -207,7 +207,7 @@ _SINGLE_KEYS: dict[str, tuple[Callable[[Config], bool], Sections]] = {
     ),
     "traffic.entropy": (
         lambda config: config.traffic.entropy is not None and config.app.engine != "packet",
-        {"net", "series", "sweep", "trace", "demo", "hits", "wavelengths", "gen network", "cosim network"},
+        {"net", "series", "sweep", "trace", "demo", "hits", "wavelengths", *_ROUTER_HARDWARE},
     ),
     "traffic.reorder": (  # series and trace tell nothing of it, but a host that waits for a place is seen there
         lambda config: config.traffic.reorder is not None and config.traffic.reorder.buffer_packets is None

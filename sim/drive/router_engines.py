@@ -113,12 +113,25 @@ def lookup_engines(params: RouterParams, traffic: RouterTraffic) -> Engines:
     )  # fmt: skip
 
 
+def _known_ports(params: RouterParams) -> list[int]:
+    """Return the ports that packets may take from each input VC, a mask; of those that may take any."""
+    p = params
+    masks = [
+        sum(1 << o for o in range(p.ports) if p.vc_mask(0, i, v, o)) for i in range(p.ports) for v in range(p.vcs)
+    ]
+    return [mask for mask in masks if mask]
+
+
 def _looked_up(params: RouterParams, rng: np.random.Generator) -> NDArray[np.int64]:
     """Return what lookups answer: mostly ports that are there, and some others."""
     p = params
     assert p.lookup is not None
     if p.output_kind == "port_set":
         answers = rng.integers(0, 1 << p.ports, 61)
+        known = _known_ports(p)
+        if p.vc_rule and known:  # a set of an input VC in turn: others would all be unroutable there
+            here = np.resize(np.array(known, np.int64), len(answers))
+            answers = np.where(answers & here, answers & here, here)
         answers[:3] = 0
     else:
         answers = rng.integers(0, p.ports, 61)
