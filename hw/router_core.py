@@ -71,8 +71,8 @@ class RouterCore(wiring.Component):
     Every output is a register or follows from registers alone, in mode lookup too (a TCAM outside excepted): a
     simulator may evaluate a core at the clock's edge only.
 
-    Mode lookup with a spread: ``spread_key`` is `router_key` of the router, ``ahead_keys`` those of the routers behind its
-    ports (look-ahead).
+    Mode lookup with a spread: ``spread_key`` is `router_key` of the router, with look-ahead ``ahead_keys`` those of the
+    routers behind its ports.
 
     Mode table: ``route[i]`` is the entry of the destination that stands on ``port[i].in_flit``, in the same cycle.
 

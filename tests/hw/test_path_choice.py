@@ -27,9 +27,10 @@ LOOKUP = (
 
 def config_of(spread: str = "entropy", entropy: str = "{per: packet}", more: str = "", engines: str = "") -> Config:
     traffic = f"packet_range: [1, 3]{f', entropy: {entropy}' if entropy else ''}"
+    section = LOOKUP.replace("ENGINES", engines) if engines else ""
     return parse_config(
         f"name: x\ntopology: {{kind: torus, radices: [3]}}\nrouting: {{algorithm: tables, spread: {spread}}}\n"
-        f"tables: {{scheme: k_shortest, lmc: 1, layers: fewest}}\n{LOOKUP.replace('ENGINES', engines) if engines else ''}"
+        f"tables: {{scheme: k_shortest, lmc: 1, layers: fewest}}\n{section}"
         f"router: {{vcs: 2, buffer_flits: 3{more}}}\ntraffic: {{{traffic}}}\n"
     )
 
