@@ -408,7 +408,11 @@ class RouterModel:
             if not p.carries(o) or response is None:
                 continue
             port, route_class = p.ports, 0
-            if response.match:
+            if p.spread_router is not None:
+                asker = self.inputs[response.tag // p.vcs][response.tag % p.vcs]
+                ports = response.output & (1 << p.ports) - 1 if response.match else 0
+                port = self._chosen_behind(ports, asker.fifo[0], o).bit_length() - 1 if ports else p.ports
+            elif response.match:
                 port = min(response.output & (1 << PORT_BITS) - 1, p.ports)
                 route_class = response.output >> PORT_BITS & (1 << CLASS_BITS) - 1
             self.inputs[response.tag // p.vcs][response.tag % p.vcs].ahead = port | route_class << p.port_field_bits
@@ -453,6 +457,13 @@ class RouterModel:
             route = behind.routes[dst]
             return p.route_field(Route(self._one_of(route.ports, head.data, behind.router), route.route_class))
         return routes[dst] if dst < len(routes) else 0
+
+    def _chosen_behind(self, ports: int, head: Flit, o: int) -> int:
+        """Return the port of a set that the router behind output `o` takes, of its hash."""
+        assert self.params.lookahead is not None
+        behind = self.params.lookahead.behind[o]
+        assert behind is not None
+        return self._one_of(ports, head.data, behind.router)
 
     def _with_route(self, head: Flit, ahead: int) -> Flit:
         """Return a head with another field `route`."""

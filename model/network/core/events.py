@@ -241,7 +241,7 @@ def start_routing(net: Net, route: Callable[..., int], n: int, now: int) -> None
                 vc.state = RC
                 ask_route(net, int64(vc.port), vc_in_port(net, vc))
                 return
-            if not row_there(net, int64(vc.router), int64(packet.dst)):
+            if not row_there(net, int64(vc.router), packet):
                 vc.candidates = 0
         if net.step_routes != 0:
             vc.state = RC

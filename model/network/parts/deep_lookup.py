@@ -195,7 +195,7 @@ def move_requests(net: Net, lookups: Lookups, e: int, from_q: bool) -> None:
     if engine.asking != uint64(0):
         v = asking_vc(net, lookups, e)
         n = first_vc(lookups, e) + v
-        int32s(lookups.vc_key)[n] = key_number(lookups, e, destination(net, n))
+        int32s(lookups.vc_key)[n] = key_number(lookups, e, destination(net, lookups, n))
         accept_vc(net, lookups, e, v)
     deep.a = uint32(deep.a << uint32(8)) | uint32(v)
 

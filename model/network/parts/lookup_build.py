@@ -37,18 +37,21 @@ class RouteLookup:
         From the TCAM's taking of a request, one per cycle and engine, to its answer; also of an external one.
     hosts : int
         Hosts of the network.
-    key : ndarray, int32[router, host] or None
-        Number of the key of a host at a router; None: keys are whole addresses, their numbers those of the hosts.
+    key : ndarray, int32[router, address] or None
+        Number of the key of an address at a router; None: keys are whole addresses, their numbers those of the
+        addresses.
     key_row : ndarray, int32[key, way or 1]
         Row of the cache in which each key may lie; one column unless the association is skewed.
-    row : ndarray, uint8[router, host], optional
-        Whether the TCAM of a router has a row for a host; by default all have all.
+    row : ndarray, uint8[router, address], optional
+        Whether the TCAM of a router has a row for an address; by default all have all.
     ports_per_engine : int
         Input ports that share an engine: 1, 2 or 4 (docs/definitions/router.md, Shared engines).
     second_row : ndarray, int32[key], optional
         Row of the second level in which each key may lie, if there is one.
     next_router : ndarray, int32[router, port], optional
         Look-ahead: the router for which the engine of an output port answers; -1: the engine is at the input.
+    paths, layers : int
+        Addresses of a host, number host · paths + path; a packet's path is its phase div `layers` (several-paths.md).
     """
 
     params: LookupParams
@@ -61,6 +64,8 @@ class RouteLookup:
     ports_per_engine: int = 1
     second_row: NDArray[np.int32] | None = None
     next_router: NDArray[np.int32] | None = None
+    paths: int = 1
+    layers: int = 1
 
 
 def attach_lookup(state: NetState, routers: int, ports: int, vcs: int, lookup: RouteLookup) -> None:
@@ -73,7 +78,7 @@ def attach_lookup(state: NetState, routers: int, ports: int, vcs: int, lookup: R
     """
     params = lookup.params
     deep = params.pipeline_depth > SHALLOW_DEPTHS
-    members, hosts = lookup.ports_per_engine, lookup.hosts
+    members = lookup.ports_per_engine
     of_router = -(-ports // members)
     engines = routers * of_router
     keys = len(lookup.key_row)
@@ -108,7 +113,9 @@ def attach_lookup(state: NetState, routers: int, ports: int, vcs: int, lookup: R
         "tcam_latency": lookup.tcam_latency_cycles,
         "wake_mask": wheel - 1,
         "keys": keys,
-        "hosts": hosts,
+        "addresses": lookup.hosts * lookup.paths,
+        "paths": lookup.paths,
+        "layers": lookup.layers,
         "limited": lookup.row is not None,
         "entries": entries,
         "stacked": stacked,

@@ -22,6 +22,7 @@ from hopforge.model.network.core.lookup_state import (
     NOTHING,
     Lookups,
     accept_vc,
+    address_number,
     asking_vc,
     engine_at,
     lookups_of,
@@ -40,19 +41,19 @@ def first_vc(lookups: Lookups, e: int) -> int:
 
 
 @inner
-def destination(net: Net, n: int) -> int:
-    """Host to which the packet at the head of input VC `n` goes."""
+def destination(net: Net, lookups: Lookups, n: int) -> int:
+    """Return the number of the address to which the packet at the head of input VC `n` goes."""
     flit = fifo_of(net, n)[input_vc(net, n).head]
-    return int64(packet_at(net, flit >> 2).dst)
+    return address_number(lookups, packet_at(net, flit >> 2))
 
 
 @inner
-def key_number(lookups: Lookups, e: int, host: int) -> int:
-    """Return the number of the key of `host` at the router of engine `e`."""
+def key_number(lookups: Lookups, e: int, address: int) -> int:
+    """Return the number of the key of an address at the router of engine `e`."""
     if lookups.reduced == 0:
-        return host
+        return address
     router = int64(engine_at(lookups, e).router)
-    return int64(int32s(lookups.key)[router * lookups.hosts + host])
+    return int64(int32s(lookups.key)[router * lookups.addresses + address])
 
 
 @inner
@@ -64,7 +65,7 @@ def has_row(net: Net, lookups: Lookups, e: int, n: int) -> bool:
     if lookups.limited == 0:
         return True
     router = int64(engine_at(lookups, e).router)
-    return int8s(lookups.row)[router * lookups.hosts + destination(net, n)] != 0
+    return int8s(lookups.row)[router * lookups.addresses + destination(net, lookups, n)] != 0
 
 
 @inner
@@ -139,7 +140,7 @@ def look_ahead(net: Net, lookups: Lookups, e: int, v: int, now: int) -> bool:
     if lookups.mshrs == 1 and engine.in_c == now + max(lookups.depth - 2, 0) and lookups.depth > 1:
         return False  # in B it would meet a lookup in C, which may need the only MSHR
     n = first_vc(lookups, e) + v
-    key = key_number(lookups, e, destination(net, n))
+    key = key_number(lookups, e, destination(net, lookups, n))
     way = find_way(lookups, e, key)
     if way < 0:
         return False
@@ -271,7 +272,7 @@ def step_engine(net: Net, lookups: Lookups, e: int, now: int) -> None:
     accepts = ready and v >= 0
     if accepts:
         n = first_vc(lookups, e) + v
-        int32s(lookups.vc_key)[n] = key_number(lookups, e, destination(net, n))
+        int32s(lookups.vc_key)[n] = key_number(lookups, e, destination(net, lookups, n))
         accept_vc(net, lookups, e, v)
 
     # stage C

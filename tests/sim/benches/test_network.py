@@ -291,11 +291,6 @@ def test_errors(part: str, given: dict[str, float], message: str, tmp_path: Path
         cosim_part(part, mesh(), given=given, output=tmp_path)
 
 
-def test_lookup_engines_on_icarus_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match=r"^--simulator must be verilator for --part network with router.route_comp"):
-        cosim_network(mesh(route_computation="lookup"), simulator="icarus", output=tmp_path)
-
-
 NETWORKS = {
     "mesh 2x2": ("{kind: mesh, radices: [2, 2]}", "dor"),
     "torus 4x4": ("{kind: torus, radices: [4, 4]}", "dor"),

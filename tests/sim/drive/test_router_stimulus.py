@@ -70,6 +70,7 @@ def test_the_kernels_are_the_golden_router(seed: int) -> None:
 @pytest.mark.parametrize(("seed", "given"), [
     (1, {"rc": "table", "lookahead": True}), (2, {"rc": "table", "lookahead": True}),
     (15, {"rc": "lookup"}), (20, {"rc": "lookup"}),
+    (1, {"rc": "lookup", "lookahead": True}), (15, {"rc": "lookup", "lookahead": True}),
 ])  # fmt: skip
 def test_the_kernels_are_the_golden_router_that_takes_one_of_several_ports(seed: int, given: dict[str, Any]) -> None:
     params = router_variant(seed, width_bits=64, **given)
