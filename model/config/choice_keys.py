@@ -18,6 +18,8 @@ _READ_BY_ENGINE = {
     "packet": {"flit_bytes", "rendezvous_bytes", "reply", "acknowledge", "classes", "entropy", "reorder"},
     "flow": {"flit_bytes"},
 }
+#: commands of one router, to which hosts that choose among several addresses do not belong
+_OF_A_ROUTER = {"gen router", "cosim router", "energy router"}
 _GROUPED = {"dragonfly", "dragonfly_plus", "cascade"}
 _SEPARABLE = {"input_first", "output_first", "islip", "input_ahead"}
 
@@ -164,6 +166,8 @@ def _of_traffic(config: Config, commands: set[str]) -> Iterator[tuple[str, bool]
         if only_app:
             program = key == "source" and traffic.source == "program"  # what the command does anyway
             yield f"traffic.{key}", program or key in _READ_BY_ENGINE.get(config.app.engine, set())
+        elif key == "entropy" and config.routing.algorithm == "tables" and commands and commands <= _OF_A_ROUTER:
+            yield f"traffic.{key}", False
         elif not commands <= {*_LOADED, "bounds"} or ("sweep" in commands and "app" in config.written):
             yield f"traffic.{key}", True
         elif key in PATTERN_KEYS:  # a pattern of one's own may read every key

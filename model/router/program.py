@@ -133,7 +133,7 @@ def tcam_contents(config: Config, topology: Topology, tables: RouterTables, rout
             raise UserError(
                 f"lookup.reduction: hosts {first[1]} and {host} have the same key in router {router}, and routing "
                 f"{tables.algorithm} sends their packets different ways; use lookup.reduction: false"
-                f"{' or routing.ties: key' if topology.kind == 'torus' else ''}"
+                f"{' or routing.ties: key' if topology.kind == 'torus' and tables.algorithm == 'dor' else ''}"
             )
     table = {address: of_key[key][0] for address, key in zip(addresses, keys, strict=True) if key in of_key}
     groups = topology.aggregation

@@ -40,7 +40,14 @@ def refuse_unsuitable(config: Config, plan: RoutingPlan) -> None:
     RoutingError
         Naming the algorithm and the reason.
     """
-    algorithm = config.routing.algorithm
+    algorithm, traffic = config.routing.algorithm, config.traffic
+    if config.lids > 1:  # classes with channels of their own have relations that do not know single paths
+        ranges = (
+            ("traffic.reply.vcs: must be shared, not own,", traffic.reply is not None and traffic.reply.vcs == "own"),
+            ("traffic.classes: must have no vcs of their own", any(one.vcs is not None for one in traffic.classes)),
+        )
+        for limit in (words for words, found in ranges if found):
+            raise RoutingError(f"{limit} for lookup engines with tables.scheme=k_shortest")
     reasons = (
         ("draws random numbers", plan.random and not plan.of_paths),
         ("sends packets over a router drawn at the source", plan.uses_via),

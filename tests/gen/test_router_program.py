@@ -101,3 +101,13 @@ def test_keys_that_say_less_than_the_routes() -> None:
     wrong.ports[0, 1] = 1 << 4  # as host 2 and 3 of the same row it went to port 1
     with pytest.raises(UserError, match="have the same key in router 0, and routing dor sends their packets"):
         tcam_contents(config, design.topology, wrong, 0)
+
+
+def test_a_hint_names_only_keys_that_the_algorithm_has() -> None:
+    text = (
+        "name: test\ntopology: {kind: torus, radices: [4]}\nrouting: {algorithm: minimal, spread: flow}\n"
+        "router: {vcs: 4, buffer_flits: 2, route_computation: lookup}\n"
+        "lookup: {cache: {entries: 4, ways: 2, output_kind: port_set}}\n"
+    )
+    with pytest.raises(UserError, match="use lookup.reduction: false$"):
+        network_design(parse_config(text)).program(0)

@@ -120,6 +120,10 @@ def test_each_key_has_an_owner(section: str, key: str) -> None:
     assert owned != (key in always), f"{section}.{key}: {fates}; a new key is read by every choice, or told, or refused"
 
 
+SEVERAL = "routing: {algorithm: tables, spread: entropy}\ntables: {scheme: k_shortest, lmc: 1, layers: fewest}\n"
+ECMP = "routing: {algorithm: minimal, spread: entropy}\n"
+
+
 def _unused(command: str, text: str) -> list[str]:
     config = parse_config(f"name: x\ntopology: {{kind: mesh, radices: [2, 2]}}\n{text}", keys=False)
     return unused_sections(config, [command])
@@ -132,6 +136,10 @@ def _unused(command: str, text: str) -> list[str]:
         ("net", "traffic: {pattern: random_neighbours, low: 2, high: 3, line: 2}", ["traffic.line"]),
         ("net", "traffic: {low: 6, share: 0.5}", []),  # as they are by themselves
         ("net", "traffic: {pattern: file, file: mine.py, low: 2, share: 0.1}", []),
+        *((f"{part} router", f"{ways}traffic: {{entropy: {{per: flow}}}}", told)
+          for part in ("gen", "cosim", "energy")
+          for ways, told in ((SEVERAL, ["traffic.entropy"]), (ECMP, []))),
+        ("gen network", f"{SEVERAL}traffic: {{entropy: {{per: flow}}}}", []),
         ("net", "traffic: {prepare_limit_s: 3}", ["traffic.prepare_limit_s"]),
         ("net", "traffic: {source: on_off, burst_load: 0.5, eager_bytes: 9}", ["traffic.eager_bytes"]),
         ("net", "traffic: {packet_flits: 2, packet_range: [1, 4]}", ["traffic.packet_flits"]),

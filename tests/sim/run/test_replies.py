@@ -91,9 +91,7 @@ def test_own_virtual_channels_do_not_deadlock(*, check: bool) -> None:
 
 
 def test_a_long_delay_is_no_deadlock() -> None:
-    run = simulated(
-        "{flits: 1, delay_cycles: 5000, queue: 1}", load=0.5, rest="simulation: {deadlock_cycles: 1000}"
-    )
+    run = simulated("{flits: 1, delay_cycles: 5000, queue: 1}", load=0.5, rest="simulation: {deadlock_cycles: 1000}")
     run.advance(30_000)
     assert int(run.state["class_count"][ROUND_TRIPS]["packets"]) == 16 * 5
 
@@ -126,3 +124,33 @@ def test_algorithms_that_compare_queues_share() -> None:
     text = "name: test\ntopology: {kind: dragonfly, p: 1, a: 2, h: 1}\nrouting: {algorithm: ugal_node}\n"
     with pytest.raises(RoutingError, match=r"traffic.reply.vcs must be shared with routing.algorithm ugal_node"):
         Simulation(parse_config(f"{text}router: {{vcs: 8}}\ntraffic: {{reply: {{}}}}"), 0.1, 1)
+
+
+PATHS = (
+    "name: test\ntopology: {kind: torus, radices: [4], hosts_per_router: 2}\n"
+    "routing: {algorithm: tables, spread: SPREAD}\n"
+    "tables: {scheme: k_shortest, lmc: 1, layers: fewest}\nrouter: {vcs: 4, route_computation: lookup}\n"
+    "lookup: {cache: {entries: 2, ways: 2}}\n"
+)
+
+
+@pytest.mark.parametrize("spread", ["flow", "packet"])
+def test_replies_over_several_paths_with_lookup_engines(spread: str) -> None:
+    text = PATHS.replace("SPREAD", spread)
+    for classes, words in (
+        ("reply: {}", r"traffic.reply.vcs: must be shared, not own, for lookup engines with tables.scheme=k_shortest"),
+        (
+            "classes: [{name: a, vcs: 2, share: 0.5}, {name: b, vcs: 2, share: 0.5}]",
+            "traffic.classes: must have no vcs",
+        ),
+    ):
+        with pytest.raises(RoutingError, match=words):
+            Simulation(parse_config(f"{text}traffic: {{{classes}}}"), 0.1, 1)
+    run = Simulation(parse_config(f"{text}traffic: {{reply: {{vcs: shared}}}}"), 0.1, 1)
+    run.advance(2000)
+    run.state["host"]["next_time"][:] = 1 << 62  # no more requests
+    run.advance(1000)
+    run.check_conservation()
+    count = run.state["class_count"]
+    assert int(count[REPLIES]["packets"]) == int(count[REQUESTS]["packets"]) > 500
+    assert run.state.flits_in_flight == 0

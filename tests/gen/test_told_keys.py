@@ -1,0 +1,40 @@
+"""A key of which a command says that it does not use it changes nothing that it makes; others do."""
+
+import pytest
+
+from hopforge.gen.design import NetworkDesign, router_design, whole_network_design
+from hopforge.model.config import Config, parse_config
+from hopforge.model.config.uses import unused_sections
+
+PATHS = "routing: {algorithm: tables, spread: entropy}\ntables: {scheme: k_shortest, lmc: 1, layers: fewest}\n"
+ECMP = "routing: {algorithm: minimal, spread: entropy}\n"
+ENGINES = "lookup: {reduction: false, cache: {entries: 4, ways: 2, output_kind: port_set}}\n"
+LOOKUP = "lookup: {cache: {entries: 4, ways: 2}}\n"
+
+
+def configured(routing: str, entropy: str) -> Config:
+    computed = "lookup" if "lookup:" in routing else "table"
+    return parse_config(
+        f"name: x\ntopology: {{kind: torus, radices: [4]}}\n{routing}"
+        f"router: {{vcs: 4, buffer_flits: 2, flit_bits: 96, route_computation: {computed}}}\n"
+        f"traffic: {{entropy: {entropy}}}\n"
+    )
+
+
+def made(command: str, config: Config) -> str:
+    """What a package follows from, but for the configuration itself: a router has no hosts, which choose paths."""
+    if command == "gen router":
+        return str(router_design(config).params[0])
+    found: NetworkDesign = whole_network_design(config)
+    return str((found.params, found.paths))
+
+
+@pytest.mark.parametrize("command", ["gen router", "gen network"])
+@pytest.mark.parametrize("routing", [PATHS, PATHS + LOOKUP, ECMP, ECMP + ENGINES])
+def test_the_entropy(command: str, routing: str) -> None:
+    once, again = (configured(routing, words) for words in ("{per: flow}", "{per: packet, values: 16}"))
+    told = "traffic.entropy" in unused_sections(once, [command])
+    assert told == ("traffic.entropy" in unused_sections(again, [command]))
+    assert (
+        (made(command, once) == made(command, again)) == told == (command == "gen router" and "k_shortest" in routing)
+    )
