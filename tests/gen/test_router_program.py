@@ -109,5 +109,5 @@ def test_a_hint_names_only_keys_that_the_algorithm_has() -> None:
         "router: {vcs: 4, buffer_flits: 2, route_computation: lookup}\n"
         "lookup: {cache: {entries: 4, ways: 2, output_kind: port_set}}\n"
     )
-    with pytest.raises(UserError, match="use lookup.reduction: false$"):
+    with pytest.raises(UserError, match=r"use lookup.reduction: false$"):
         network_design(parse_config(text)).program(0)
