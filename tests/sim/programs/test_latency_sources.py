@@ -23,7 +23,9 @@ GRAPHML = (
 JSON = '{{"nodes": [{{"id": 0}}, {{"id": 1}}], "links": [{{"source": 0, "target": 1{}}}]}}'
 #: kind of file → suffix, its text without latencies, and with 40 cycles
 FILES = {
-    "anynet": ("anynet", "router 0 node 0 router 1\nrouter 1 node 1\n", "router 0 node 0 router 1 40\nrouter 1 node 1\n"),
+    "anynet": (
+        "anynet", "router 0 node 0 router 1\nrouter 1 node 1\n", "router 0 node 0 router 1 40\nrouter 1 node 1\n",
+    ),
     "anynet, one way": (
         "anynet", "router 0 node 0 router 1\nrouter 1 node 1\n",
         "router 0 node 0 router 1 40\nrouter 1 node 1 router 0 3\n",
