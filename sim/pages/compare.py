@@ -142,9 +142,10 @@ def compare_results(first: Subject, second: Subject) -> Comparison:
 
 
 def _called_briefly(*subjects: Subject) -> list[str]:
-    """Return the names for an error; a result of Python is called by the expression that made it, which can be long."""
+    """Return the names for an error: a result of Python has the expression that made it, which can be long."""
     order = ("the first result", "the second result")
-    return [each.name if len(each.name) <= _LONGEST_NAME else words for each, words in zip(subjects, order, strict=True)]
+    given = [each.name for each in subjects]
+    return [name if len(name) <= _LONGEST_NAME else words for name, words in zip(given, order, strict=True)]
 
 
 def _numbers(subject: Subject, name: str, kind: _Kind) -> pd.DataFrame:

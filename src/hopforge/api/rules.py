@@ -64,9 +64,9 @@ def rules(
         A table or a value that is no good.
     """
     settings = RuleSettings(
-        policies=several("policies", policies), sizes=several("sizes", sizes), zipfs=several("zipfs", zipfs), lookups=lookups, updates=updates,
-        flows=flows, seed=seed, invalidation=invalidation, fill=fill, guard=guard, overlap_graph=overlap_graph,
-        ways=ways, index_bits=index_bits,
+        policies=several("policies", policies), sizes=several("sizes", sizes), zipfs=several("zipfs", zipfs),
+        lookups=lookups, updates=updates, flows=flows, seed=seed, invalidation=invalidation, fill=fill, guard=guard,
+        overlap_graph=overlap_graph, ways=ways, index_bits=index_bits,
     )  # fmt: skip
     normal = RuleSettings()
     options = {key: value for key, value in vars(settings).items() if value != getattr(normal, key)}
