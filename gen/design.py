@@ -31,6 +31,7 @@ from hopforge.model.shared import once
 from hopforge.model.topology import Topology, build
 from hopforge.model.topology.configured import network_topology
 from hopforge.model.topology.failed import refuse_failed
+from hopforge.model.topology.link_times import in_cycles
 
 __all__ = [
     "NetworkDesign",
@@ -290,7 +291,7 @@ def acknowledge_setup(design: NetworkDesign) -> AcknowledgeSetup | None:
 def _arrivals(config: Config, params: RouterParams) -> int:
     """Return how many packets can be between an input of their last router and their host: in buffers and its link."""
     in_buffer = params.buffer_flits // config.traffic.shortest_packet + 1  # the last one may be on its way out
-    return params.vcs * ((params.ports - 1) * in_buffer + 1) + config.router.host_latency_cycles
+    return params.vcs * ((params.ports - 1) * in_buffer + 1) + in_cycles(config.router, "host_latency_cycles")
 
 
 def check_interfaces(design: NetworkDesign) -> None:

@@ -13,8 +13,11 @@ from hopforge.model.config.root import Config
 
 #: commands whose packets have a pattern, a source and lengths from section `traffic`
 _LOADED = {"net", "series", "sweep", "trace", "cosim network"}
-#: of other commands: what they read of `traffic`
-_READ_OF_TRAFFIC = {"flit_bytes", "rendezvous_bytes", "reply", "acknowledge", "classes", "entropy", "reorder"}
+#: engine of `hopforge app` → what it reads of `traffic`
+_READ_BY_ENGINE = {
+    "packet": {"flit_bytes", "rendezvous_bytes", "reply", "acknowledge", "classes", "entropy", "reorder"},
+    "flow": {"flit_bytes"},
+}
 _GROUPED = {"dragonfly", "dragonfly_plus", "cascade"}
 _SEPARABLE = {"input_first", "output_first", "islip", "input_ahead"}
 
@@ -72,6 +75,18 @@ WORKLOAD_KEYS: dict[str, dict[str, tuple[str, set[Any]]]] = {
         "microbatches": ("parallelism", {None, "pipeline"}),
     },
 }  # fmt: skip
+#: keys of `router` in whose place `hopforge app` has the times of `timing`
+_TIMES = {
+    "link_latency_cycles", "global_latency_cycles", "host_latency_cycles", "cycle_ns", "flit_ns", "link_ns",
+    "global_ns", "host_ns", "end_ns",
+}  # fmt: skip
+#: further keys of `router` that engine flow, which has no cycles, does not read
+_CYCLES = {
+    "switching", "rc_cycles", "lookahead", "sa", "arbiter", "qos", "speculation", "vc_release", "credit_delay_cycles",
+    "cycles_per_flit", "crossbar_ns", "idle_ports", "output_buffer_flits",
+}  # fmt: skip
+#: keys of `traffic` about packets and when they are made, which the rates of `hopforge bounds` do not depend on
+_OF_PACKETS = {"source", "message_packets", "packet_flits", "flit_bytes", *SOURCE_KEYS}
 
 
 def _finds_cycle(config: Config) -> bool:
@@ -119,11 +134,13 @@ def unread_choice_keys(configs: Iterable[Config], commands: set[str]) -> list[st
     """
     given: dict[str, bool] = {}
     for config in configs:
-        found = (
-            *_of_traffic(config, commands), *_of_workload(config), *_of_others(config), *_of_loads(config, commands),
-        )  # fmt: skip
-        for key, read in found:
-            given[key] = given.get(key, False) or read
+        found: dict[str, bool] = {}
+        for key, read in (
+            *_of_traffic(config, commands), *_of_router(config, commands), *_of_workload(config), *_of_others(config),
+            *_of_loads(config, commands),
+        ):  # fmt: skip
+            found[key] = found.get(key, True) and read
+        given |= {key: given.get(key, False) or read for key, read in found.items()}
     return [key for key, read in given.items() if not read]
 
 
@@ -133,18 +150,27 @@ def _given(section: Section) -> list[str]:
     return [key for key in fields if key in section.model_fields_set and getattr(section, key) != fields[key].default]
 
 
+def _only_app(config: Config, commands: set[str]) -> bool:
+    """Tell whether all of the commands run programs as `hopforge app` does."""
+    programs = {"app", "sweep"} if "app" in config.written else {"app"}
+    return bool(commands) and commands <= programs
+
+
 def _of_traffic(config: Config, commands: set[str]) -> Iterator[tuple[str, bool]]:
-    traffic, of_app = config.traffic, "app" in config.written and bool(commands & {"app", "sweep"})
+    traffic = config.traffic
     patterns = {each.pattern or traffic.pattern for each in traffic.classes} or {traffic.pattern}
+    only_app = _only_app(config, commands)
     for key in _given(traffic):
-        if of_app and config.app.engine == "packet" and not commands - {"app", "sweep"}:
+        if only_app:
             program = key == "source" and traffic.source == "program"  # what the command does anyway
-            yield f"traffic.{key}", program or key in _READ_OF_TRAFFIC
-        elif not commands <= _LOADED or of_app:
+            yield f"traffic.{key}", program or key in _READ_BY_ENGINE.get(config.app.engine, set())
+        elif not commands <= {*_LOADED, "bounds"} or ("sweep" in commands and "app" in config.written):
             yield f"traffic.{key}", True
         elif key in PATTERN_KEYS:  # a pattern of one's own may read every key
             of_pattern = bool(patterns & {*PATTERN_KEYS[key], "file"})
             yield f"traffic.{key}", of_pattern and traffic.source != "program"
+        elif commands == {"bounds"}:
+            yield f"traffic.{key}", key not in _OF_PACKETS
         elif key == "packet_flits":
             others = traffic.source == "program" or traffic.packet_range or traffic.packet_lengths
             yield f"traffic.{key}", not others
@@ -154,21 +180,33 @@ def _of_traffic(config: Config, commands: set[str]) -> Iterator[tuple[str, bool]
             yield f"traffic.{key}", traffic.source in SOURCE_KEYS[key]
 
 
+def _of_router(config: Config, commands: set[str]) -> Iterator[tuple[str, bool]]:
+    engine, model = config.app.engine, config.router.model
+    if _only_app(config, commands) or commands == {"collectives"}:
+        timed = model == "input_queued" if engine == "packet" or commands == {"collectives"} else True
+        for key in _given(config.router):
+            read = key not in _TIMES or not timed
+            yield f"router.{key}", read and (key not in _CYCLES or engine != "flow" or commands == {"collectives"})
+
+
 def _of_workload(config: Config) -> Iterator[tuple[str, bool]]:
     workload = config.workload
     if workload is None:
         return
     jobs = isinstance(workload, JobsWorkload)
-    place = "workload.jobs.program" if jobs else "workload"
+    place, found = "workload.jobs.program" if jobs else "workload", dict[str, bool]()
     for program in [job.program for job in workload.jobs] if isinstance(workload, JobsWorkload) else [workload]:
         table = WORKLOAD_KEYS.get(program.kind, {})
         for key in _given(program):
             if key in table:
                 choice, values = table[key]
-                yield f"{place}.{key}", getattr(program, choice) in values
+                name = f"{place}.{key}"
+                found[name] = found.get(name, False) or getattr(program, choice) in values
         if computing := getattr(program, "computing", None):
             for key in _given(computing):
-                yield f"{place}.computing.{key}", key != "slowdown" or computing.stragglers > 0
+                name = f"{place}.computing.{key}"
+                found[name] = found.get(name, False) or key != "slowdown" or computing.stragglers > 0
+    yield from found.items()
 
 
 def _of_others(config: Config) -> Iterator[tuple[str, bool]]:

@@ -232,6 +232,7 @@ _SINGLE_KEYS: dict[str, tuple[Callable[[Config], bool], Sections]] = {
         and "failure_series_cycles" in config.simulation.model_fields_set,
         set(),
     ),
+    "simulation.load_steps": (lambda config: bool(config.simulation.load_steps), {"series"}),
     "simulation.loads": (lambda config: _no_loads(config) and config.simulation.loads is not None, _ALL_BUT_SWEEP),
     "simulation.knee_percent": (
         lambda config: _no_loads(config) and config.simulation.knee_percent is not None,

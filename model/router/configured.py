@@ -15,6 +15,7 @@ from hopforge.model.router.params import RouterParams, Rule
 from hopforge.model.router.quality import Quality
 from hopforge.model.router.tables import RouterTables
 from hopforge.model.topology import Topology
+from hopforge.model.topology.link_times import in_cycles
 
 
 def _as_rule(masks: NDArray[np.uint16]) -> Rule:
@@ -32,8 +33,9 @@ def network_links(config: Config, topology: Topology) -> tuple[Link, ...]:
 def _check(config: Config) -> None:
     """Refuse values of section `router` that the simulator takes and the hardware does not."""
     router = config.router
-    if router.cycles_per_flit != 1:
-        raise UserError(f"router.cycles_per_flit must be 1 in hardware, not {router.cycles_per_flit}")
+    if (cycles := in_cycles(router, "cycles_per_flit")) != 1:
+        ratio = "" if router.flit_ns is None else " (flit_ns / cycle_ns)"
+        raise UserError(f"router.cycles_per_flit must be 1 in hardware, not {cycles}{ratio}")
     if isinstance(config.topology, TiersConfig) and any(tier.gbps is not None for tier in config.topology.tiers):
         raise UserError("topology.tiers: links have one rate in hardware; remove gbps")
     if router.hold_switch:

@@ -115,6 +115,20 @@ def input_queued_cycles(router: RouterConfig) -> dict[str, int]:
     return found
 
 
+def in_cycles(router: RouterConfig, key: str) -> int:
+    """Return a time of the router of docs/definitions/router.md in cycles, whichever way the file gives it.
+
+    Parameters
+    ----------
+    router : RouterConfig
+        Section `router`.
+    key : {'link_latency_cycles', 'host_latency_cycles', 'cycles_per_flit'}
+        Which one.
+    """
+    given: int = getattr(router, key)
+    return input_queued_cycles(router).get(key, given)
+
+
 def dragonfly_times(topology: Topology, router: RouterConfig) -> tuple[float, float, float]:
     """Return the times of a local and a global link as estimates begin with, and of a cycle: ns, or cycles (and 1)."""
     if router.model == "input_output_queued":

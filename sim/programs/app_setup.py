@@ -499,6 +499,7 @@ def _timed_router(config: Config) -> RouterConfig:
         "link_latency_cycles": max(1, round(hop) - inside),
         "global_latency_cycles": None,
         "host_latency_cycles": max(1, round((ends - inside - 1) / 2)),
+        **dict.fromkeys(("cycle_ns", "flit_ns", "link_ns", "global_ns", "host_ns", "end_ns")),  # times are of `timing`
     })
 
 

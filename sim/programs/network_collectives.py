@@ -15,6 +15,7 @@ from hopforge.model.output.results import run_metadata, staged, write_metadata, 
 from hopforge.model.router.collective_params import OPERATIONS, Flit
 from hopforge.model.router.collective_plane import PlaneDesign, configured_plane
 from hopforge.model.router.collective_unit import combined
+from hopforge.model.topology.link_times import in_cycles
 from hopforge.sim.programs.app_setup import cycle_ns, packet_config, prepare_app, sized_router
 from hopforge.sim.programs.application import run_app
 
@@ -167,7 +168,7 @@ def prepare_collectives(config: Config) -> CollectiveSetup:
             )
     with _by_hosts(original, design.trees[0].hosts, "barrier", BY_HOSTS["barrier"][0], 0) as by_hosts:
         prepare_app(by_hosts)
-    return CollectiveSetup(timed, original, design, timed.router.host_latency_cycles)
+    return CollectiveSetup(timed, original, design, in_cycles(timed.router, "host_latency_cycles"))
 
 
 def run_collectives(setup: CollectiveSetup, progress: Progress | None = None) -> CollectiveRun:

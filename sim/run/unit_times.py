@@ -11,6 +11,7 @@ from hopforge.model.errors import UserError
 from hopforge.model.router.collective_plane import PlaneDesign, configured_plane
 from hopforge.model.router.collective_times import GroupTimes, steps_of
 from hopforge.model.topology import Topology, build
+from hopforge.model.topology.link_times import in_cycles
 from hopforge.model.workload.unit_calls import UnitCalls, UnitGroups
 from hopforge.sim.traffic.placed import PlacedProgram, place_program
 
@@ -90,7 +91,7 @@ def unit_times(config: Config, placed: PlacedProgram) -> "UnitTimes | None":
             f"workload.collectives: the words that collective units combine take {steps:,} steps, more than "
             f"{MOST_STEPS:,}; name algorithms of hosts"
         )
-    return UnitTimes(design, config.router.host_latency_cycles, calls, placed.host)
+    return UnitTimes(design, in_cycles(config.router, "host_latency_cycles"), calls, placed.host)
 
 
 class UnitTimes:
