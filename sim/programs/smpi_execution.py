@@ -14,7 +14,8 @@ from hopforge.model.config.workload import CollectivesConfig, MappingConfig, Pro
 from hopforge.model.output.results import run_metadata, staged, write_metadata, write_tables
 from hopforge.model.topology import build
 from hopforge.model.topology.degraded import with_degraded
-from hopforge.model.workload.program import Program, compile_program
+from hopforge.model.workload.compiled_program import compile_program
+from hopforge.model.workload.program import Program
 from hopforge.model.workload.read_trace import read_trace, write_trace
 from hopforge.model.workload.trace import Trace, TraceError
 from hopforge.sim.programs.rank_times import ProgramMeasurement, makespan, mean_share, rank_table

@@ -25,10 +25,13 @@ from hopforge.model.errors import UserError
 from hopforge.model.input_file import read_input_text
 from hopforge.model.shared import once
 from hopforge.model.topology import Topology
+from hopforge.model.workload.compiled_program import compile_program
 from hopforge.model.workload.goal_files import is_goal
 from hopforge.model.workload.kept_traces import kept_trace
+from hopforge.model.workload.matched_receives import numbered
 from hopforge.model.workload.operations import SEND
-from hopforge.model.workload.program import Program, compile_program, interleave, numbered
+from hopforge.model.workload.packet_order import interleave
+from hopforge.model.workload.program import Program
 from hopforge.model.workload.slow_ranks import slowed_program
 from hopforge.model.workload.trace import Action, Trace
 from hopforge.model.workload.unit_calls import UnitGroups
