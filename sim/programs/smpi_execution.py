@@ -22,7 +22,7 @@ from hopforge.sim.programs.rank_times import ProgramMeasurement, makespan, mean_
 from hopforge.sim.programs.record_communicators import CommunicatorError, add_communicators, recorder
 from hopforge.sim.programs.smpi_command import Progress, SmpiError, run_smpi, settings, smpirun_path
 from hopforge.sim.programs.smpi_replay import computed_seconds, own_names, write_platform
-from hopforge.sim.traffic.placed import map_ranks
+from hopforge.sim.traffic.rank_hosts import map_ranks
 
 
 @dataclass(frozen=True)

@@ -18,15 +18,9 @@ from hopforge.model.workload.schedule import SEND, Schedule
 from hopforge.model.workload.slow_ranks import slowed_schedule
 from hopforge.model.workload.trace import Trace
 from hopforge.model.workload.trace_line import MAX_COUNT
-from hopforge.sim.traffic.placed import (
-    PlacedProgram,
-    WorkloadError,
-    check_computing,
-    link_ends,
-    map_ranks,
-    program_trace,
-    slowed,
-)
+from hopforge.sim.traffic.packet_stream import WorkloadError
+from hopforge.sim.traffic.placed import PlacedProgram, check_computing, link_ends, program_trace, slowed
+from hopforge.sim.traffic.rank_hosts import map_ranks
 
 
 def workload_schedule(

@@ -20,7 +20,7 @@ from hopforge.sim.run.program_run import ProgramMeasurement, program_rows, rank_
 from hopforge.sim.run.simulation import Simulation
 from hopforge.sim.traffic import TrafficError
 from hopforge.sim.traffic.forecast import forecast
-from hopforge.sim.traffic.placed import WorkloadError
+from hopforge.sim.traffic.packet_stream import WorkloadError
 
 ROW = "topology: {kind: mesh, radices: [6]}"
 SWITCH = "topology: {kind: mesh, radices: [1], hosts_per_router: 8}"
