@@ -20,13 +20,12 @@ from numba.core.dispatcher import Dispatcher
 from hopforge.model.network.core import user_code
 from hopforge.model.network.core.candidates import candidate
 from hopforge.model.network.core.draws import draw_below
+from hopforge.model.network.core.net_record import FIXED, NET
 from hopforge.model.network.core.records import (
-    FIXED,
     HOST,
     INPUT_PORT,
     INPUT_VC,
     MESSAGE,
-    NET,
     OUTPUT_PORT,
     OUTPUT_VC,
     PACKET,

@@ -9,17 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hopforge.model.network.core.kinds import ACTIVE, DRAIN, HOST_VC_BITS, HOST_VC_MASK, IDLE, PROGRAM, RC, VA
 from hopforge.model.network.core.lookup_state import NO_VC, NOTHING
-from hopforge.model.network.core.records import (
-    ACTIVE,
-    DRAIN,
-    HOST_VC_BITS,
-    HOST_VC_MASK,
-    IDLE,
-    PROGRAM,
-    RC,
-    VA,
-)
 from hopforge.model.network.core.state import NetState
 from hopforge.model.network.parts.spraying import tell_lost
 from hopforge.sim.failures.acknowledges import lose_acknowledges, sent_by_service_hosts

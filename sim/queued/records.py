@@ -18,9 +18,9 @@ from hopforge.model.network.core.records import NOTE
 
 #: a stamp is cycle << STAMP_BITS | place among the grants of a match: as many as ports
 STAMP_BITS = 10
-#: source of packets in fixed intervals, beside those of `model.network.core.records`
+#: source of packets in fixed intervals, beside those of `model.network.core.kinds`
 INTERVAL = 4
-#: events of the log beside those of `model.network.core.records`: a packet's route is computed (input VC, output VC);
+#: events of the log beside those of `model.network.core.kinds`: a packet's route is computed (input VC, output VC);
 #: an output port begins to send it (output VC); a host sends again what it has set aside
 ROUTED, LINKED, SENT_AGAIN = 4, 5, 6
 #: times of an interval source are counted in 2^−20 cycles

@@ -13,7 +13,7 @@ from hopforge.model.config import Config
 from hopforge.model.config.jobs import JobsWorkload
 from hopforge.model.config.limits import simulated_ports_problem
 from hopforge.model.config.workload import ProgramWorkload
-from hopforge.model.network.core.records import DEADLOCK, DONE, GROW, PROGRAM, SCRIPT
+from hopforge.model.network.core.kinds import DEADLOCK, DONE, GROW, PROGRAM, SCRIPT
 from hopforge.model.network.core.sources import NEVER
 from hopforge.model.network.core.state import NetState, NetworkError
 from hopforge.model.network.core.user_code import refuse_mistake

@@ -8,38 +8,7 @@ from numba import int32, int64, uint32, uint64
 from hopforge.model.kernel.bits import any_bit, bit_of
 from hopforge.model.kernel.compile import inlined, inner
 from hopforge.model.kernel.memory import floats, int8s, int32s, int64s, prefetch, words
-from hopforge.model.network.core.candidates import (
-    blank_candidates,
-    candidate,
-    candidate_mask,
-    candidate_need,
-    candidate_port,
-)
-from hopforge.model.network.core.event_log import call_log
-from hopforge.model.network.core.hooks import HEAD_HERE, HEAD_IN, HEAD_OUT, TAKE, TAKEN, call_hook
-from hopforge.model.network.core.lookup_state import ask_next_route, ask_route, row_there
-from hopforge.model.network.core.packet_ends import count_arrival
-from hopforge.model.network.core.records import (
-    ACTIVE,
-    AHEAD_ENGINES,
-    DRAIN,
-    GRANTED,
-    HEAD,
-    HOST,
-    HOST_VC_BITS,
-    HOST_VC_MASK,
-    IDLE,
-    INPUT_PORT,
-    OUTPUT_PORT,
-    OUTPUT_VC,
-    PACKET,
-    RC,
-    RECEIVED,
-    STORE_AND_FORWARD,
-    TAIL,
-    UNDECIDED,
-    VA,
-    Net,
+from hopforge.model.network.core.access import (
     fifo_of,
     host_at,
     input_port,
@@ -50,6 +19,35 @@ from hopforge.model.network.core.records import (
     router_at,
     vc_in_port,
 )
+from hopforge.model.network.core.candidates import (
+    blank_candidates,
+    candidate,
+    candidate_mask,
+    candidate_need,
+    candidate_port,
+)
+from hopforge.model.network.core.event_log import call_log
+from hopforge.model.network.core.hooks import HEAD_HERE, HEAD_IN, HEAD_OUT, TAKE, TAKEN, call_hook
+from hopforge.model.network.core.kinds import (
+    ACTIVE,
+    AHEAD_ENGINES,
+    DRAIN,
+    GRANTED,
+    HEAD,
+    HOST_VC_BITS,
+    HOST_VC_MASK,
+    IDLE,
+    RC,
+    RECEIVED,
+    STORE_AND_FORWARD,
+    TAIL,
+    UNDECIDED,
+    VA,
+)
+from hopforge.model.network.core.lookup_state import ask_next_route, ask_route, row_there
+from hopforge.model.network.core.net_record import Net
+from hopforge.model.network.core.packet_ends import count_arrival
+from hopforge.model.network.core.records import HOST, INPUT_PORT, OUTPUT_PORT, OUTPUT_VC, PACKET
 
 #: arrivals in a cycle up to which what they touch stays near the processor until the allocators need it
 SPARSE = 1000

@@ -28,7 +28,7 @@ from hopforge.model.network.core.lookup_state import (
     second_of,
     stages_at,
 )
-from hopforge.model.network.core.records import NET_RECORD, Net
+from hopforge.model.network.core.net_record import NET_RECORD, Net
 from hopforge.model.network.parts.lookup_lines import find_way, write_line
 from hopforge.model.network.parts.lookup_tcam import ask_tcam, tcam_says
 from hopforge.model.network.parts.route_lookup import (

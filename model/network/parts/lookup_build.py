@@ -11,8 +11,8 @@ from hopforge.model.config.lookup import POLICIES
 from hopforge.model.errors import UserError
 from hopforge.model.lookup.params import LookupParams
 from hopforge.model.lookup.reference_stack import ReferenceStacks
+from hopforge.model.network.core.kinds import AHEAD_ENGINES
 from hopforge.model.network.core.lookup_state import DEEP, ENGINE, LOOKUP_ARRAYS, MSHR, NO_VC, SECOND, LookupState
-from hopforge.model.network.core.records import AHEAD_ENGINES
 from hopforge.model.network.core.state import NetState
 
 SHALLOW_DEPTHS = 4

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from hopforge.model.config import Config, parse_config
-from hopforge.model.network.core.records import HOST_VC_BITS
+from hopforge.model.network.core.kinds import HOST_VC_BITS
 from hopforge.model.routing import RoutingError, RoutingPlan
 from hopforge.model.routing.configured import routing_plan
 from hopforge.model.routing.deadlock import check_routing
