@@ -1,6 +1,6 @@
 """Layout of the packet network's state: settings, counters, and one record per packet, link, source and event.
 
-The kernels get one record, `NET`: settings, counters and the addresses of the arrays (as `model.network.core.net_record`).
+The kernels get one record, `NET`: settings, counters and the addresses of arrays (as `model.network.core.net_record`).
 A link is node · 2^port_bits + port, with port 2i = (dimension i, +) and 2i + 1 = (dimension i, −); a queue is link ·
 VC_STRIDE + VC.
 """
