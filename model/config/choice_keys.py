@@ -117,13 +117,20 @@ def unread_choice_keys(configs: Iterable[Config], commands: set[str]) -> list[st
     commands : set of str
         The commands.
     """
-    given: dict[str, bool] = {}
-    for config in configs:
-        found = (
+    return never_read(
+        found
+        for config in configs
+        for found in (
             *_of_traffic(config, commands), *_of_workload(config), *_of_others(config), *_of_loads(config, commands),
-        )  # fmt: skip
-        for key, read in found:
-            given[key] = given.get(key, False) or read
+        )
+    )  # fmt: skip
+
+
+def never_read(found: Iterable[tuple[str, bool]]) -> list[str]:
+    """Return the keys, in order, that none of the configurations reads; `found`: a key, and whether one reads it."""
+    given: dict[str, bool] = {}
+    for key, read in found:
+        given[key] = given.get(key, False) or read
     return [key for key, read in given.items() if not read]
 
 
