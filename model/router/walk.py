@@ -17,7 +17,6 @@ from hopforge.model.kernel.checked import VALUE_BITS
 from hopforge.model.kernel.compile import entry
 from hopforge.model.kernel.memory import floats, int32s, int64s
 from hopforge.model.network.build import build_net
-from hopforge.model.network.core.access import host_at, input_port, input_vc, output_vc, vc_in_port
 from hopforge.model.network.core.candidates import (
     blank_candidates,
     candidate_level,
@@ -25,8 +24,9 @@ from hopforge.model.network.core.candidates import (
     candidate_need,
     candidate_port,
 )
+from hopforge.model.network.core.layouts import PACKET, PACKET_RECORD
 from hopforge.model.network.core.net_record import NET_RECORD, ROUTE_SIGNATURE, Net
-from hopforge.model.network.core.records import PACKET, PACKET_RECORD
+from hopforge.model.network.core.records import host_at, input_port, input_vc, output_vc, vc_in_port
 from hopforge.model.network.core.state import NetState
 from hopforge.model.network.core.user_code import refuse_mistake
 from hopforge.model.network.settings import RouterParameters, SourceParameters, Tables

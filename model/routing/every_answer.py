@@ -17,7 +17,7 @@ from numba.core.dispatcher import Dispatcher
 from numpy.typing import NDArray
 
 from hopforge.model.kernel.memory import int32s
-from hopforge.model.network.core import access, user_code
+from hopforge.model.network.core import records, user_code
 from hopforge.model.network.core.candidates import candidate_mask, candidate_need, candidate_port
 from hopforge.model.network.core.draws import draw_below
 from hopforge.model.network.core.state import NetState
@@ -200,9 +200,9 @@ class EveryAnswer:
                 reader: self._reader(name)
                 for reader, name in (
                     (user_code.output_vc, "output_vc"),
-                    (access.output_vc, "output_vc"), (access.input_vc, "input_vc"), (access.host_at, "host"),
-                    (access.output_port, "output_port"), (access.input_port, "input_port"),
-                    (access.router_at, "router"),
+                    (records.output_vc, "output_vc"), (records.input_vc, "input_vc"), (records.host_at, "host"),
+                    (records.output_port, "output_port"), (records.input_port, "input_port"),
+                    (records.router_at, "router"),
                 )
             },
         }  # fmt: skip

@@ -20,8 +20,7 @@ from numba.core.dispatcher import Dispatcher
 from hopforge.model.network.core import user_code
 from hopforge.model.network.core.candidates import candidate
 from hopforge.model.network.core.draws import draw_below
-from hopforge.model.network.core.net_record import FIXED, NET
-from hopforge.model.network.core.records import (
+from hopforge.model.network.core.layouts import (
     HOST,
     INPUT_PORT,
     INPUT_VC,
@@ -32,6 +31,7 @@ from hopforge.model.network.core.records import (
     RANK,
     ROUTER,
 )
+from hopforge.model.network.core.net_record import FIXED, NET
 
 #: fields of a packet that the proof explores; the destination always
 EXPLORED = ("src", "length", "hops", "phase", "via", "user0", "user1")

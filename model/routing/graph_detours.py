@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from hopforge.model.network.core.access import output_vc
 from hopforge.model.network.core.candidates import candidate
 from hopforge.model.network.core.draws import draw_below
+from hopforge.model.network.core.records import output_vc
 from hopforge.model.routing.detour_rules import is_congested
 from hopforge.model.routing.occupancy import used_credits
 from hopforge.model.routing.plan import RoutingError, RoutingPlan, all_vcs, need_vcs, register, relation

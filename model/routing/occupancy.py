@@ -2,8 +2,8 @@
 
 from numba import njit
 
-from hopforge.model.network.core.access import output_vc
 from hopforge.model.network.core.net_record import Net
+from hopforge.model.network.core.records import output_vc
 
 
 @njit

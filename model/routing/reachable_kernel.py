@@ -8,11 +8,11 @@ from numba import int64, types, uint64
 from hopforge.model.kernel.bits import trailing_zeros
 from hopforge.model.kernel.compile import entry, inlined, inner
 from hopforge.model.kernel.memory import floats, int32s, int64s
-from hopforge.model.network.core.access import host_at, input_port, input_vc, output_vc, vc_in_port
 from hopforge.model.network.core.candidates import blank_candidates, candidate_mask, candidate_need, candidate_port
 from hopforge.model.network.core.draws import next_choices
+from hopforge.model.network.core.layouts import PACKET_RECORD
 from hopforge.model.network.core.net_record import NET_RECORD, ROUTE_SIGNATURE
-from hopforge.model.network.core.records import PACKET_RECORD
+from hopforge.model.network.core.records import host_at, input_port, input_vc, output_vc, vc_in_port
 
 #: most evaluations of the relation that an exploration of `PROOF_LIMIT_S` makes, and draws of one evaluation
 MAX_EVALUATIONS, MAX_DRAWS = 400_000_000, 16

@@ -1,6 +1,6 @@
 """Take packets out of a running network: their flits vanish, the buffers they stood in are credited.
 
-All functions work between two cycles of the kernel, on the arrays of a `NetState` (`model.network.core.records`), and
+All functions work between two cycles of the kernel, on the arrays of a `NetState` (`model.network.core.layouts`), and
 leave them as the kernel would: masks, lists of the next cycle and wheels of events agree with the buffers.
 """
 

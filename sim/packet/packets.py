@@ -7,7 +7,7 @@ from numba import int64, uint64
 from hopforge.model.kernel.compile import inlined, inner
 from hopforge.model.kernel.histogram import histogram_bin
 from hopforge.model.kernel.memory import int8s, int32s, int64s, words
-from hopforge.model.network.core.access import message_at
+from hopforge.model.network.core.records import message_at
 from hopforge.sim.packet.events import time_of
 from hopforge.sim.packet.program_hosts import expect_message
 from hopforge.sim.packet.records import (

@@ -4,7 +4,7 @@ from numba import int64
 
 from hopforge.model.kernel.compile import entry, inner
 from hopforge.model.kernel.memory import int8s, int64s
-from hopforge.model.network.core.access import host_at
+from hopforge.model.network.core.records import host_at
 from hopforge.model.network.parts.programs import leave_queue
 from hopforge.sim.packet import credit_kernel, kernel
 from hopforge.sim.packet.events import NEVER, QUEUE_BITS, QUEUE_MASK, append, packet_and_queue, take, time_of

@@ -1,4 +1,4 @@
-"""Layout of what the input-output-queued routers add to the state of `model.network.core.records`.
+"""Layout of what the input-output-queued routers add to the state of `model.network.core.layouts`.
 
 Numbers of ports and VCs are those of `model.network`: port = router·P + p, VC = port·V + v. Of the records there are
 used: hosts (sources), packets, the counters, `OUTPUT_PORT` (`flits`, `busy_until`; `free_mask`: VCs that have a packet
@@ -14,7 +14,7 @@ import numpy as np
 from hopforge.model.kernel.compile import inlined
 from hopforge.model.kernel.constant_record import constant_record
 from hopforge.model.kernel.memory import record_reader
-from hopforge.model.network.core.records import NOTE
+from hopforge.model.network.core.layouts import NOTE
 
 #: a stamp is cycle << STAMP_BITS | place among the grants of a match: as many as ports
 STAMP_BITS = 10

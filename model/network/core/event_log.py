@@ -6,9 +6,9 @@ from numba import int64
 
 from hopforge.model.kernel.compile import c_kernel, inner
 from hopforge.model.kernel.memory import function_at, int64s
-from hopforge.model.network.core.access import output_vc, packet_at
 from hopforge.model.network.core.kinds import GRANTED, HEAD, TAIL
 from hopforge.model.network.core.net_record import NET_RECORD, Net
+from hopforge.model.network.core.records import output_vc, packet_at
 from hopforge.model.network.core.state import NetState
 
 LOG_SIGNATURE = int64(NET_RECORD, int64, int64, int64, int64, int64)

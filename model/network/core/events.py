@@ -8,17 +8,6 @@ from numba import int32, int64, uint32, uint64
 from hopforge.model.kernel.bits import any_bit, bit_of
 from hopforge.model.kernel.compile import inlined, inner
 from hopforge.model.kernel.memory import floats, int8s, int32s, int64s, prefetch, words
-from hopforge.model.network.core.access import (
-    fifo_of,
-    host_at,
-    input_port,
-    input_vc,
-    output_port,
-    output_vc,
-    packet_at,
-    router_at,
-    vc_in_port,
-)
 from hopforge.model.network.core.candidates import (
     blank_candidates,
     candidate,
@@ -44,10 +33,21 @@ from hopforge.model.network.core.kinds import (
     UNDECIDED,
     VA,
 )
+from hopforge.model.network.core.layouts import HOST, INPUT_PORT, OUTPUT_PORT, OUTPUT_VC, PACKET
 from hopforge.model.network.core.lookup_state import ask_next_route, ask_route, row_there
 from hopforge.model.network.core.net_record import Net
 from hopforge.model.network.core.packet_ends import count_arrival
-from hopforge.model.network.core.records import HOST, INPUT_PORT, OUTPUT_PORT, OUTPUT_VC, PACKET
+from hopforge.model.network.core.records import (
+    fifo_of,
+    host_at,
+    input_port,
+    input_vc,
+    output_port,
+    output_vc,
+    packet_at,
+    router_at,
+    vc_in_port,
+)
 
 #: arrivals in a cycle up to which what they touch stays near the processor until the allocators need it
 SPARSE = 1000

@@ -7,7 +7,7 @@ from numba import float64, int32, int64, types
 
 from hopforge.model.dqn.tables import Tables
 from hopforge.model.kernel.constant_record import constant_record
-from hopforge.model.network.core.records import (
+from hopforge.model.network.core.layouts import (
     CLASS_COUNT,
     CLASS_SOURCE,
     HOST,

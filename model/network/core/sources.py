@@ -9,7 +9,6 @@ from hopforge.model.kernel.bits import first_at_or_after, trailing_zeros
 from hopforge.model.kernel.compile import entry, inlined, inner
 from hopforge.model.kernel.memory import floats, int8s, int32s, int64s, prefetch, words
 from hopforge.model.kernel.rng import next_below, next_float, next_geometric
-from hopforge.model.network.core.access import host_at, input_port, input_vc, packet_at
 from hopforge.model.network.core.candidates import blank_candidates
 from hopforge.model.network.core.event_log import call_log
 from hopforge.model.network.core.events import HOST_BYTES, put_flit
@@ -28,6 +27,7 @@ from hopforge.model.network.core.kinds import (
     WORMHOLE,
 )
 from hopforge.model.network.core.net_record import NET_RECORD, Net
+from hopforge.model.network.core.records import host_at, input_port, input_vc, packet_at
 
 NEVER = 1 << 62
 #: hosts ahead of time whose records are prefetched

@@ -8,9 +8,9 @@ from numpy.typing import NDArray
 
 from hopforge.model.errors import UserError
 from hopforge.model.network.core.candidates import candidate
+from hopforge.model.network.core.layouts import PACKET
 from hopforge.model.network.core.lookup_state import LookupState
 from hopforge.model.network.core.net_record import ARRAYS, NET
-from hopforge.model.network.core.records import PACKET
 
 
 class NetworkError(UserError, ValueError):

@@ -8,7 +8,6 @@ and before hosts send.
 from hopforge.model.kernel.compile import c_kernel, inner
 from hopforge.model.kernel.heap import pop_entry, push_entry
 from hopforge.model.kernel.memory import int8s, int32s, int64s
-from hopforge.model.network.core.access import host_at, message_at, packet_at, rank_at
 from hopforge.model.network.core.hooks import ARRIVED, CREATED, CYCLE, DEPARTED, HOOK_SIGNATURE
 from hopforge.model.network.core.kinds import (
     ANSWER,
@@ -22,6 +21,7 @@ from hopforge.model.network.core.kinds import (
     STUCK,
 )
 from hopforge.model.network.core.net_record import Net
+from hopforge.model.network.core.records import host_at, message_at, packet_at, rank_at
 from hopforge.model.workload.operations import COMPUTE, JOIN, POST, RECEIVE, SEND, WAIT_SENT
 
 

@@ -5,12 +5,12 @@ from numba import int64, uint64
 from hopforge.model.kernel.bits import bit_of, first_at_or_after
 from hopforge.model.kernel.compile import c_kernel, inlined, inner
 from hopforge.model.kernel.memory import int32s
-from hopforge.model.network.core.access import packet_at, replier_at
 from hopforge.model.network.core.events import take_flit
 from hopforge.model.network.core.hooks import ARRIVED, CREATED, HOOK_SIGNATURE, TAKE
 from hopforge.model.network.core.kinds import HEAD, HOST_VC_BITS
+from hopforge.model.network.core.layouts import REPLIES, REQUESTS, ROUND_TRIPS
 from hopforge.model.network.core.net_record import Net
-from hopforge.model.network.core.records import REPLIES, REQUESTS, ROUND_TRIPS
+from hopforge.model.network.core.records import packet_at, replier_at
 from hopforge.model.network.parts.class_counts import count_class
 from hopforge.model.network.parts.second_sender import queue_packet, send_queued
 

@@ -15,7 +15,6 @@ from hopforge.model.kernel.bits import first_at_or_after, trailing_zeros
 from hopforge.model.kernel.compile import c_kernel, inlined, inner
 from hopforge.model.kernel.memory import int8s, int32s, int64s, words
 from hopforge.model.lookup.reference_stack import CAPACITY, COMPULSORY, reference_lookup
-from hopforge.model.network.core.access import fifo_of, input_vc, packet_at
 from hopforge.model.network.core.kinds import AHEAD_ENGINES, RC
 from hopforge.model.network.core.lookup_state import (
     FILL,
@@ -30,6 +29,7 @@ from hopforge.model.network.core.lookup_state import (
     mshr_at,
 )
 from hopforge.model.network.core.net_record import NET_RECORD, Net
+from hopforge.model.network.core.records import fifo_of, input_vc, packet_at
 from hopforge.model.network.parts.engine_sleep import sleep_until_answer, wake_engines
 from hopforge.model.network.parts.lookup_lines import find_way, touch, write_line
 from hopforge.model.network.parts.lookup_tcam import ask_tcam, tcam_says
