@@ -8,7 +8,7 @@ from amaranth.utils import ceil_log2
 from hopforge.hw.and_or import and_or
 from hopforge.hw.input_ports import HEAD
 from hopforge.hw.input_queues import InputQueues, number_of
-from hopforge.hw.lookup import LookupBase
+from hopforge.hw.lookup_base import LookupBase
 from hopforge.hw.lookup_engine import lookup_engine
 from hopforge.hw.next_lookup import NextAnswer
 from hopforge.hw.round_robin import RoundRobin, select

@@ -8,7 +8,7 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from hopforge.hw.engine_ports import control_signature
-from hopforge.hw.lookup import LookupBase
+from hopforge.hw.lookup_base import LookupBase
 from hopforge.hw.lookup_engine import lookup_engine
 from hopforge.hw.round_robin import RoundRobin, select
 from hopforge.model.router.params import CLASS_BITS, PORT_BITS, RouterParams

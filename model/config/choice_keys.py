@@ -79,13 +79,13 @@ WORKLOAD_KEYS: dict[str, dict[str, tuple[str, set[Any]]]] = {
 }  # fmt: skip
 #: keys of `router` in whose place `hopforge app` has the times of `timing`
 _TIMES = {
-    "link_latency_cycles", "global_latency_cycles", "host_latency_cycles", "cycle_ns", "flit_ns", "link_ns",
-    "global_ns", "host_ns", "end_ns",
+    "link_latency_cycles", "global_latency_cycles", "host_latency_cycles", "cycles_per_flit", "cycle_ns", "flit_ns",
+    "link_ns", "global_ns", "host_ns", "end_ns",
 }  # fmt: skip
 #: further keys of `router` that engine flow, which has no cycles, does not read
 _CYCLES = {
     "switching", "rc_cycles", "lookahead", "sa", "arbiter", "qos", "speculation", "vc_release", "credit_delay_cycles",
-    "cycles_per_flit", "crossbar_ns", "idle_ports", "output_buffer_flits",
+    "crossbar_ns", "idle_ports", "output_buffer_flits",
 }  # fmt: skip
 #: keys of `traffic` about packets and when they are made, which the rates of `hopforge bounds` do not depend on
 _OF_PACKETS = {"source", "message_packets", "packet_flits", "flit_bytes", *SOURCE_KEYS}
@@ -134,15 +134,25 @@ def unread_choice_keys(configs: Iterable[Config], commands: set[str]) -> list[st
     commands : set of str
         The commands.
     """
+    return never_read(found for config in configs for found in _read_of(config, commands).items())
+
+
+def _read_of(config: Config, commands: set[str]) -> dict[str, bool]:
+    """Return the keys that a configuration gives, and whether it reads each of them."""
+    found: dict[str, bool] = {}
+    for key, read in (
+        *_of_traffic(config, commands), *_of_router(config, commands), *_of_workload(config), *_of_others(config),
+        *_of_loads(config, commands),
+    ):  # fmt: skip
+        found[key] = found.get(key, True) and read
+    return found
+
+
+def never_read(found: Iterable[tuple[str, bool]]) -> list[str]:
+    """Return the keys, in order, that none of the configurations reads; `found`: a key, and whether one reads it."""
     given: dict[str, bool] = {}
-    for config in configs:
-        found: dict[str, bool] = {}
-        for key, read in (
-            *_of_traffic(config, commands), *_of_router(config, commands), *_of_workload(config), *_of_others(config),
-            *_of_loads(config, commands),
-        ):  # fmt: skip
-            found[key] = found.get(key, True) and read
-        given |= {key: given.get(key, False) or read for key, read in found.items()}
+    for key, read in found:
+        given[key] = given.get(key, False) or read
     return [key for key, read in given.items() if not read]
 
 

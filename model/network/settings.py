@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hopforge.model.config import Config
-from hopforge.model.network.core.records import FREE_QUEUE, INPUT_FIRST, MAXIMUM, OUTPUT_FIRST, WAVEFRONT
+from hopforge.model.network.core.kinds import FREE_QUEUE, INPUT_FIRST, MAXIMUM, OUTPUT_FIRST, WAVEFRONT
 from hopforge.model.network.core.state import NetworkError
 from hopforge.model.network.parts.agent_state import AgentParameters
 from hopforge.model.network.parts.class_arrays import TrafficClasses
@@ -258,7 +258,7 @@ def router_parameters(config: Config, topology: Topology) -> RouterParameters:
     latency: Any = between
     if topology.kind in GROUPED_KINDS and far is not None:
         latency = port_values(topology, between, far, between)
-    if topology.link_cycles is not None:
+    if topology.link_cycles is not None and router._times_of_file:
         latency = np.where(topology.link_cycles > 0, topology.link_cycles, between)
     speeds: dict[str, Any] = {}
     if has_speeds(topology):

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from hopforge.model.kernel.memory import int32s
 from hopforge.model.network.core.candidates import candidate_port, with_port
-from hopforge.model.network.core.records import ROUTE_SIGNATURE
+from hopforge.model.network.core.net_record import ROUTE_SIGNATURE
 from hopforge.model.routing.plan import RoutingPlan
 from hopforge.model.topology import Topology
 

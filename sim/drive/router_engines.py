@@ -16,7 +16,8 @@ from hopforge.model.lookup.fast.response import visible_response
 from hopforge.model.lookup.fast.state import EngineState, engine_state
 from hopforge.model.network.core.candidates import candidate_port
 from hopforge.model.network.core.events import answer_ahead
-from hopforge.model.network.core.records import AHEAD_ENGINES, fifo_of, input_port, input_vc, packet_at
+from hopforge.model.network.core.kinds import AHEAD_ENGINES
+from hopforge.model.network.core.records import fifo_of, input_port, input_vc, packet_at
 from hopforge.model.router.params import CLASS_BITS, PORT_BITS, RouterParams
 from hopforge.sim.drive.router_surroundings import ADDRESS, CLOSING, LAST_MOVE, NEXT_ROUTE, RATES, mask_below
 from hopforge.sim.drive.router_traffic import RouterTraffic

@@ -18,7 +18,7 @@ from hopforge.model.lookup.tcam import Tcam, TcamRow
 from hopforge.model.lookup.two_level_cache import TwoLevelCache
 from hopforge.model.network.build import build_net
 from hopforge.model.network.core.candidates import PORT_VALUES, candidate_port
-from hopforge.model.network.core.records import PACKET
+from hopforge.model.network.core.layouts import PACKET
 from hopforge.model.network.core.state import NetState
 from hopforge.model.network.core.user_code import refuse_mistake
 from hopforge.model.network.parts.lookup_build import RouteLookup

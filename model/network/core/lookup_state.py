@@ -20,7 +20,7 @@ from hopforge.model.kernel.bits import bit_of, first_at_or_after
 from hopforge.model.kernel.compile import inlined, inner
 from hopforge.model.kernel.constant_record import constant_record
 from hopforge.model.kernel.memory import function_at, int8s, int32s, record_reader, words
-from hopforge.model.network.core.records import NET_RECORD
+from hopforge.model.network.core.net_record import NET_RECORD
 
 #: operation in stage C
 NOTHING, LOOKUP, FILL = range(3)

@@ -15,6 +15,7 @@ from hopforge.model.kernel.bits import first_at_or_after, trailing_zeros
 from hopforge.model.kernel.compile import c_kernel, inlined, inner
 from hopforge.model.kernel.memory import int8s, int32s, int64s, words
 from hopforge.model.lookup.reference_stack import CAPACITY, COMPULSORY, reference_lookup
+from hopforge.model.network.core.kinds import AHEAD_ENGINES, RC
 from hopforge.model.network.core.lookup_state import (
     FILL,
     LOOKUP,
@@ -28,7 +29,9 @@ from hopforge.model.network.core.lookup_state import (
     lookups_of,
     mshr_at,
 )
-from hopforge.model.network.core.records import AHEAD_ENGINES, NET_RECORD, RC, Net, fifo_of, input_vc, packet_at
+from hopforge.model.network.core.net_record import NET_RECORD, Net
+from hopforge.model.network.core.records import fifo_of, input_vc, packet_at
+from hopforge.model.network.parts.engine_sleep import sleep_until_answer, wake_engines
 from hopforge.model.network.parts.lookup_lines import find_way, touch, write_line
 from hopforge.model.network.parts.lookup_tcam import ask_tcam, tcam_says
 from hopforge.model.network.parts.second_level import hear_answer, sleeps, step_second, takes_request
@@ -353,14 +356,7 @@ def serve(net: Net, lookups: Lookups, e: int, now: int) -> bool:
     step_engine(net, lookups, e, now)
     if not may_sleep(lookups, e):
         return True
-    if engine.queued > 0:
-        first = int64(mshr_at(lookups, e, int64(engine.queue_head)).queue)
-        due = int64(mshr_at(lookups, e, first).due)
-        if engine.wake != due:
-            engine.wake = due
-            slot = due & lookups.wake_mask
-            int32s(lookups.wake_event)[slot * lookups.engines + int32s(lookups.wake_events)[slot]] = e
-            int32s(lookups.wake_events)[slot] += 1
+    sleep_until_answer(lookups, e)
     return False
 
 
@@ -368,11 +364,7 @@ def serve(net: Net, lookups: Lookups, e: int, now: int) -> bool:
 def step(net: Net, now: int) -> int:
     """All engines of a network go through cycle `now`; returns 0. `lookup_state.step_lookups` calls it."""
     lookups = lookups_of(net)
-    slot = now & lookups.wake_mask
-    for k in range(int32s(lookups.wake_events)[slot]):
-        e = int64(int32s(lookups.wake_event)[slot * lookups.engines + k])
-        words(lookups.active)[e >> 6] |= uint64(1) << uint64(e & 63)
-    int32s(lookups.wake_events)[slot] = 0
+    wake_engines(lookups, now)
     for word in range((lookups.engines + 63) >> 6):
         rest = words(lookups.active)[word]
         while rest != uint64(0):

@@ -19,7 +19,7 @@ from hopforge.model.network.core.lookup_state import COUNTS
 from hopforge.model.router import params as router_params
 from hopforge.model.router.configured import network_links, network_params
 from hopforge.model.router.factor import compile_tables
-from hopforge.model.router.golden import PortInputs
+from hopforge.model.router.flit import PortInputs
 from hopforge.model.router.links import End, topology_hosts
 from hopforge.model.router.network import EngineSetup, HostModel, NetworkModel, Packet
 from hopforge.model.router.program import engine_registers

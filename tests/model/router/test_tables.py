@@ -11,10 +11,10 @@ from hopforge.model.config import Config, parse_config
 from hopforge.model.errors import UserError
 from hopforge.model.lookup.params import LookupParams
 from hopforge.model.network.core.candidates import candidate
-from hopforge.model.network.core.records import RECEIVED
+from hopforge.model.network.core.kinds import RECEIVED
 from hopforge.model.router.configured import network_links, network_params
 from hopforge.model.router.factor import compile_tables
-from hopforge.model.router.golden import PortInputs
+from hopforge.model.router.flit import PortInputs
 from hopforge.model.router.links import End, topology_hosts
 from hopforge.model.router.network import HostModel, NetworkModel, Packet
 from hopforge.model.router.tables import RouterTables

@@ -12,7 +12,7 @@ from hopforge.cli import app
 from hopforge.gen.design import whole_network_design
 from hopforge.model.config import Config, load_config, parse_config
 from hopforge.model.errors import UserError
-from hopforge.model.network.core.records import RECEIVED, SENT
+from hopforge.model.network.core.kinds import RECEIVED, SENT
 from hopforge.sim.benches.network import NetworkTraffic, RecordedNetwork, record_network
 from hopforge.sim.cosim import network as module
 from hopforge.sim.cosim.network import cosim_network

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from hopforge.model.lookup.golden.ports import LookupInputs
-from hopforge.model.router.golden import Flit, PortInputs, PortOutputs, RouterModel
+from hopforge.model.router.flit import Flit, PortInputs, PortOutputs
+from hopforge.model.router.golden import RouterModel
 from hopforge.model.router.params import Route, RouterParams
 from hopforge.sim.drive.router_engines import engine_at, lookup_engines
 from hopforge.sim.drive.router_stimulus import router_stimulus
