@@ -363,8 +363,12 @@ def engines(draw: Any) -> tuple[str, dict[str, Any], dict[str, Any], int]:
         entries, ways = draw(st.sampled_from([(1, 1), (4, 2), (32, 4)]))
         second = f"{{entries: {entries}, ways: {ways}, policy: {policy}, latency_cycles: {latency}}}"
         lookup["cache"]["second_level"] = second
-    network = draw(st.sampled_from(["mesh", "ring", "tree", "adaptive tree", "dragonfly"]))
-    too_many = network == "mesh" and members == 3 and router["vcs"] == 5  # 13 ports of 5 VCs; an engine serves 64
+    names = ["mesh", "ring", "tree", "adaptive tree", "dragonfly", "spread", "paths", "paths of a ring"]
+    network = draw(st.sampled_from(names))
+    if network.startswith("paths"):
+        router["vcs"] = draw(st.sampled_from([6, 7]))
+    wide = {"mesh": 5, "paths": 6}  # with three links in a group 13 and 11 ports; an engine serves 64 VCs
+    too_many = members == 3 and router["vcs"] >= wide.get(network, 99)
     router["lookahead"] = network != "adaptive tree" and not too_many and draw(st.booleans())
     if not router["speculation"] and draw(st.booleans()):
         router["va"] = "free_queue"
