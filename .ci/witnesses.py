@@ -19,7 +19,7 @@ import numpy as np
 
 from hopforge.sim.packet import saturation
 from hopforge.sim.reproduce import REPRODUCTIONS, Options, Point, Row
-from hopforge.sim.run import simulation
+from hopforge.sim.run import routing_proof
 from hopforge.sim.run.simulation import Simulation
 
 #: cycles after which a simulation is ended, and packet times where a cycle is a part of one
@@ -318,7 +318,7 @@ def short_runs() -> Iterator[None]:
     """End every simulation after its first cycles, and leave out the proof that it cannot deadlock."""
     with (
         patch.object(Simulation, "advance", _advance),
-        patch.object(simulation, "prove_routing", lambda *_, **__: ""),
+        patch.object(routing_proof, "prove_routing", lambda *_, **__: ""),
         patch.object(saturation, "run_packets", _run_packets),
     ):
         yield

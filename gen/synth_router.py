@@ -15,9 +15,11 @@ from hopforge.hw.input_ports import flit_layout, label_bits
 from hopforge.hw.input_unit import InputUnit
 from hopforge.hw.network_interface import NetworkInterface
 from hopforge.hw.next_lookup import NextLookup
+from hopforge.hw.next_route import NextChoice, NextRoute
 from hopforge.hw.output_unit import OutputUnit
 from hopforge.hw.router import Router
 from hopforge.hw.shared_lookup import SharedLookup
+from hopforge.hw.spread_choice import SpreadChoice, spread_counts
 from hopforge.hw.switch_allocator import SwitchAllocator
 from hopforge.hw.vc_allocator import VcAllocator
 from hopforge.model.config import Config
@@ -100,6 +102,7 @@ def router_blocks(config: Config) -> dict[str, Block]:
             ),
         ),
     ]
+    found += _choice_blocks(p)
     if p.lookup is not None:
         found += [_engine_block(p, engine) for engine in sorted({0, p.engines - 1})]
     rules = reply_rules(config)
@@ -120,6 +123,28 @@ def router_blocks(config: Config) -> dict[str, Block]:
             )
         )
     return {each.name: each for each in found}
+
+
+def _choice_blocks(p: RouterParams) -> list[Block]:
+    """Return what chooses one of several ports, and what a head takes along; without flip-flops."""
+    found = []
+    if p.spread_router is not None:
+        what = f"choice of one port among {p.ports}" + (f", entropy of {p.entropy_bits} bits" if p.entropy_bits else "")
+        found.append(
+            Block(
+                name="spread_choice", what=what, build=lambda: SpreadChoice(params=p, counts=spread_counts(p)),
+                recipes=_RECIPES,
+            )
+        )  # fmt: skip
+    if p.lookahead is not None and p.rc == "table":
+        unit = NextChoice if p.lookahead.behind else NextRoute
+        found.append(
+            Block(
+                name="next_route", what="route of a head in the next router", build=lambda: unit(params=p),
+                recipes=_RECIPES,
+            )
+        )  # fmt: skip
+    return found
 
 
 def _engine_block(p: RouterParams, engine: int) -> Block:

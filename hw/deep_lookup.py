@@ -9,7 +9,7 @@ from amaranth.hdl import Cat, Module, Mux, Signal, Value, unsigned
 from amaranth.lib.data import StructLayout, View
 
 from hopforge.hw.key_pipeline import KeyPipeline
-from hopforge.hw.lookup import LookupBase
+from hopforge.hw.lookup_base import LookupBase
 from hopforge.hw.pipelined_cache import PipelinedCache
 from hopforge.hw.pipelined_mshr import PipelinedMshrFile
 from hopforge.hw.reduction_parameters import ReductionParameters

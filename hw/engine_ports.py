@@ -4,7 +4,7 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import ceil_log2
 
-from hopforge.hw.lookup import lookup_ports
+from hopforge.hw.lookup_base import lookup_ports
 from hopforge.model.lookup.params import LookupParams
 from hopforge.model.router.params import RouterParams
 

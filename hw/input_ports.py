@@ -78,6 +78,7 @@ class InputPorts(wiring.Component):
     ahead_accepted: Signal
     ahead_answered: Signal
     ahead_answer: Signal
+    ahead_keys: Signal
     word: View
 
     def __init__(self, *, params: RouterParams, port: int, flit_buffer: Callable[..., FlitBuffer] = FlitBuffer):
@@ -142,8 +143,10 @@ class InputPorts(wiring.Component):
                 "ahead_dst": Out(p.vcs * p.address_bits),
                 "ahead_accepted": In(p.vcs),
                 "ahead_answered": In(p.vcs),
-                "ahead_answer": In(p.vcs * p.route_bits),
+                "ahead_answer": In(p.vcs * p.answer_bits),
             }
+            if p.spread_router is not None:
+                members["ahead_keys"] = In(p.ports * KEY_BITS)
         super().__init__(members)
 
         self.nonempty = Signal(p.vcs)

@@ -42,6 +42,7 @@ class InputQueues(InputPorts):
         if not self.looks_up:
             m.d.comb += written.route.eq(self.route)
         m.d.comb += [buffer.w_data.eq(head), buffer.w_note.eq(written), self.word.data.eq(buffer.data)]
+        self.read_data = buffer.data
 
         # Of the flit on its way to the crossbar: without a reset, what is read there is not sent.
         read_at = Signal(range(max(2, p.vcs * depth)), reset_less=True)

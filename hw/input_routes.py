@@ -5,15 +5,16 @@ from amaranth.lib.data import View
 from amaranth.lib.wiring import In
 from amaranth.utils import ceil_log2
 
+from hopforge.hw.and_or import and_or
 from hopforge.hw.input_ports import HEAD
 from hopforge.hw.input_queues import InputQueues, number_of
-from hopforge.hw.lookup import LookupBase
+from hopforge.hw.lookup_base import LookupBase
 from hopforge.hw.lookup_engine import lookup_engine
 from hopforge.hw.next_lookup import NextAnswer
 from hopforge.hw.round_robin import RoundRobin, select
 from hopforge.hw.route_table import route_layout
-from hopforge.hw.shared import place
-from hopforge.hw.spread_choice import SpreadChoice
+from hopforge.hw.shared import place, shared
+from hopforge.hw.spread_choice import KEY_BITS, SpreadChoice, port_number, spread_counts
 from hopforge.hw.vc_request import VcRequest, class_bits
 from hopforge.model.router.params import CLASS_BITS, PORT_BITS
 
@@ -31,12 +32,12 @@ class InputRoutes(InputQueues):
         engines = Cat(Const(int(p.carries(o)), 1) for o in range(p.ports))
         answers = []
         for v, request in enumerate(requests):
-            answer = NextAnswer(route_bits=p.route_bits)
+            answer = NextAnswer(route_bits=p.answer_bits)
             place(
-                m, f"next_answer{v}", answer, platform, p.route_bits,
+                m, f"next_answer{v}", answer, platform, p.answer_bits,
                 routed=(va[v] & request.viable) | self.active[v], needs=(request.ports & engines).any(),
                 accepted=self.ahead_accepted[v], answered=self.ahead_answered[v],
-                answer=self._of(self.ahead_answer, v, p.route_bits), granted=self.sa_grant[v], ended=ended[v],
+                answer=self._of(self.ahead_answer, v, p.answer_bits), granted=self.sa_grant[v], ended=ended[v],
             )  # fmt: skip
             answers.append(answer.route)
             m.d.comb += [
@@ -46,8 +47,24 @@ class InputRoutes(InputQueues):
             ]
         leaving = Signal(p.vcs, name="leaving_head")
         m.d.sync += leaving.eq(self.sa_grant)
+        taken = select(leaving, answers)
+        if p.spread_router is not None:
+            taken = self._chosen_behind(m, platform, requests, taken)
         with m.If(self.word_kind[HEAD]):  # not that of the word: it would be read where a part of it is written
-            m.d.comb += self.word.data[p.route_at : p.route_at + p.route_bits].eq(select(leaving, answers))
+            m.d.comb += self.word.data[p.route_at : p.route_at + p.route_bits].eq(taken)
+
+    def _chosen_behind(self, m: Module, platform: object, requests: list[VcRequest], ports: Value) -> Value:
+        """Return field `route` of the head that leaves: of `ports` the one that the router behind its output takes."""
+        p = self.params
+        output = Signal(p.ports, name="leaving_by")
+        m.d.sync += output.eq(select(self.sa_grant, [request.ports for request in requests]))
+        choice = SpreadChoice(params=p, counts=spread_counts(p))
+        m.submodules.ahead_choice = shared(choice, platform, p.structure, "any number of ports")
+        key = and_or([(output[o], self.ahead_keys.word_select(o, KEY_BITS)) for o in range(p.ports)], KEY_BITS)
+        m.d.comb += [choice.data.eq(self.read_data), choice.key.eq(key), choice.ports.eq(ports)]
+        if p.entropy_bits:
+            m.d.comb += choice.entropy.eq(self.read_data[p.entropy_at : p.entropy_at + p.entropy_bits])
+        return port_number(p, choice.port)
 
     def _leaves(self, v: int, asks: Value) -> Value:
         """Return a request for the switch, held back while the head of the VC waits for its answer."""
@@ -119,7 +136,7 @@ class InputRoutes(InputQueues):
         ports = Signal(p.ports)
         route_class = Signal(class_bits(p))
         if self.spreads:
-            m.submodules.spread = choice = SpreadChoice(params=p, counts=range(p.ports + 1))
+            m.submodules.spread = choice = SpreadChoice(params=p, counts=spread_counts(p))
             asker = Cat(lookup.resp_tag[: ceil_log2(p.vcs)] == v for v in range(p.vcs))
             m.d.comb += [
                 choice.data.eq(select(asker, [Cat(front.dst, front.src) for front in self.front])),

@@ -3,7 +3,8 @@
 from collections.abc import Callable
 
 from hopforge.hw.deep_lookup import LEAST_DEPTH, DeepLookup
-from hopforge.hw.lookup import Lookup, LookupBase
+from hopforge.hw.lookup import Lookup
+from hopforge.hw.lookup_base import LookupBase
 from hopforge.hw.registered_csr import SETUP_PERIODS
 from hopforge.hw.sram import Sram
 from hopforge.model.lookup.params import LookupParams

@@ -1,11 +1,9 @@
 """Miss status holding registers: what waits for the TCAM, merged, retried, and filled into the cache."""
 
-from collections.abc import Sequence
-
 from amaranth.hdl import Cat, Module, Mux, Signal, Value
 from amaranth.lib.wiring import In, Out
 
-from hopforge.hw.mshr_entries import MshrEntries
+from hopforge.hw.mshr_entries import MshrEntries, entry_number
 from hopforge.hw.round_robin import RoundRobin, lowest_one, select
 
 
@@ -101,171 +99,193 @@ class MshrFile(MshrEntries):
         self.equal_key = Signal(N)
         # Number of FREE entries as a thermometer code, because `room` is at the head of the longest chain of readiness.
         self.at_least = Signal(N, init=(1 << N) - 1)
+        self.one_freed = Signal()
+        self.one_allocated = Signal()
+        # of the answer in this cycle
+        self.answered = Signal(N)
+        self.primary_answered = Signal(N)
+        self.usable_answer = Signal(N)
+        self.answer = Signal(1 + output_bits)
+        # of the operation in C
+        self.same_key = Signal(N)
+        self.invalidated = Signal(N)
+        self.written = Signal(N)
+        self.merge = Signal()
+        self.merge_with = Signal(N)
+        self.merge_done = Signal()
+        self.merge_result = Signal(1 + output_bits)
 
     def elaborate(self, platform: object) -> Module:
         """Build the entries, the two round-robin choices and the merge."""
         m = Module()
-        N = self.entries
-        free, wait_issue, issued, stale = self.free, self.wait_issue, self.issued, self.stale
-        wait_primary, done, injected, fresh = self.wait_primary, self.done, self.injected, self.entry_fresh
-        keys, indices, destinations, tags = self.keys, self.indices, self.destinations, self.tags
-        primaries, results, at_least = self.primaries, self.results, self.at_least
-
-        one_freed = Signal()
-        one_allocated = Signal()
-        with m.If(one_freed & ~one_allocated):
-            m.d.sync += at_least.eq(Cat(1, at_least[:-1]))
-        with m.Elif(one_allocated & ~one_freed):
-            m.d.sync += at_least.eq(at_least[1:])
-
-        # --- choices from the registers
-        m.submodules.fill_choice = fill_choice = RoundRobin(width=N)
-        m.submodules.issue_choice = issue_choice = RoundRobin(width=N)
-        accepted = Signal(N)
-        m.d.comb += [
-            self.any_free.eq(at_least[0]),
-            self.several_free.eq(at_least[1] if N > 1 else 0),
-            fill_choice.requests.eq(done),
-            fill_choice.advance.eq(self.inject),
-            self.fill_valid.eq(done.any()),
-            self.fill_key.eq(fill_choice.select(keys)),
-            self.fill_index.eq(fill_choice.select(indices)),
-            self.fill_same_row.eq(
-                fill_choice.select([same_rows(index, self.index, self.row_bits) for index in indices])
-            ),
-            self.fill_tag.eq(fill_choice.select(tags)),
-            self.fill_fresh.eq(fill_choice.select([fresh[i] for i in range(N)])),
-            Cat(self.fill_output, self.fill_match).eq(fill_choice.select(results)),
-            issue_choice.requests.eq(wait_issue),
-            self.issue_valid.eq(wait_issue.any() & ~self.hold),
-            issue_choice.advance.eq(self.issue_valid & self.issue_ready),
-            issue_choice.stay.eq(self.issue_valid & ~self.issue_ready),
-            self.issue_id.eq(
-                Cat(
-                    Cat(issue_choice.grant[i] for i in range(N) if i >> bit & 1).any() if N > 1 else 0
-                    for bit in range(self.id_bits)
-                )
-            ),
-            self.issue_dst.eq(issue_choice.select(destinations)),
-            accepted.eq(issue_choice.grant & issue_choice.advance.replicate(N)),
-        ]
-
-        # --- answers
-        answered = Signal(N)
-        same_key = Signal(N)
-        invalidated = Signal(N)
-        usable_answer = Signal(N)
-        target = Signal(N)
-        written = Signal(N)
-        answer = Signal(1 + self.output_bits)
-        m.d.comb += [
-            answered.eq(Cat(issued[i] & self.answer_valid & (self.answer_id == i) for i in range(N))),
-            same_key.eq(fresh & (self._equal_keys(m, keys, written))),
-            invalidated.eq(same_key & self.invalidate.replicate(N)),
-            usable_answer.eq(answered & ~stale & ~invalidated),
-            answer.eq(Cat(self.answer_output & self.answer_match.replicate(self.output_bits), self.answer_match)),
-            self.retried.eq((answered & stale).any()),
-        ]
-        primary_answered = Signal(N)
-        for i in range(N):
-            m.d.comb += primary_answered[i].eq(wait_primary[i] & (primaries[i] & usable_answer).any())
-
-        # --- allocation and merge: the fields are written for every LOOKUP in C, only the state waits for `miss`
-        mergeable = Signal(N)
-        merge_with = Signal(N)
-        merge = Signal()
-        merge_done = Signal()
-        merge_result = Signal(1 + self.output_bits)
-        m.d.comb += [
-            target.eq(lowest_one(free)),
-            written.eq(target & self.allocate.replicate(N)),
-            mergeable.eq(same_key & (wait_issue | issued | done)),
-            merge_with.eq(lowest_one(mergeable)),
-            merge.eq(mergeable.any() & self.may_merge),
-            merge_done.eq((merge_with & (done | usable_answer)).any()),
-            merge_result.eq(Mux((merge_with & done).any(), select(merge_with, results), answer)),
-            self.merged.eq(self.allocate & self.miss & merge),
-            one_allocated.eq(self.allocate & self.miss),
-            one_freed.eq(self.inject if self.direct else injected.any() & self.release),
-        ]
-
-        for i in range(N):
+        self._count_free(m)
+        m.submodules.fill_choice = fill_choice = RoundRobin(width=self.entries)
+        m.submodules.issue_choice = issue_choice = RoundRobin(width=self.entries)
+        self._fill(m, fill_choice)
+        accepted = self._issue(m, issue_choice)
+        self._answers(m)
+        self._merge(m)
+        for i in range(self.entries):
             new = Signal(name=f"new{i}")
             injection = Signal(name=f"injection{i}")
             m.d.comb += [
-                new.eq(written[i] & self.miss),
+                new.eq(self.written[i] & self.miss),
                 injection.eq(self.inject & fill_choice.grant[i]),
             ]
-            with m.If(written[i]):
-                m.d.sync += [
-                    keys[i].eq(self.key),
-                    indices[i].eq(self.index),
-                    destinations[i].eq(self.dst),
-                    tags[i].eq(self.tag),
-                    primaries[i].eq(merge_with),
-                ]
-            with m.If(written[i]):
-                m.d.sync += fresh[i].eq(self.fresh & ~self.flush)
-            with m.Elif(self.flush):
-                m.d.sync += fresh[i].eq(0)
-            # Whether the answer counts is late, and a matter of the state alone: a result is read in DONE only.
-            with m.If(answered[i] | (wait_primary[i] & (primaries[i] & answered).any())):
-                m.d.sync += results[i].eq(answer)
-            with m.Elif(written[i]):
-                m.d.sync += results[i].eq(merge_result)
-
-            if self.direct:
-                freed: Value = injection
-                recalled = done[i] & ~injection
-            else:
-                freed = Signal(name=f"freed{i}")
-                recalled = Signal(name=f"recalled{i}")
-                m.d.comb += [
-                    freed.eq(injected[i] & self.release),
-                    recalled.eq(done[i] | (injected[i] & ~self.release)),
-                ]
-                # INVALIDATE and FILL are never in C at the same time: an INJECTED entry can't be invalidated.
-                m.d.sync += injected[i].eq(
-                    ~self.flush & ((injection & ~invalidated[i]) | (injected[i] & ~self.release))
-                )
-            m.d.sync += [
-                free[i].eq((free[i] & ~new) | freed),
-                wait_issue[i].eq(
-                    (wait_issue[i] & ~accepted[i])
-                    | (new & (self.flush | ~merge))
-                    | (answered[i] & (stale[i] | invalidated[i] | self.flush))
-                    | (done[i] & invalidated[i])
-                    | (self.flush & (wait_primary[i] | recalled))
-                ),
-                issued[i].eq((issued[i] & ~answered[i]) | accepted[i]),
-                stale[i].eq(
-                    (issued[i] & ~answered[i] & (stale[i] | invalidated[i] | self.flush)) | (accepted[i] & self.flush)
-                ),
-                wait_primary[i].eq(
-                    ~self.flush & ((wait_primary[i] & ~primary_answered[i]) | (new & merge & ~merge_done))
-                ),
-                done[i].eq(
-                    ~self.flush
-                    & (
-                        (done[i] & ~injection & ~invalidated[i])
-                        | usable_answer[i]
-                        | primary_answered[i]
-                        | (new & merge & merge_done)
-                    )
-                ),
-            ]
+            self._fields(m, i)
+            self._state(m, i, new, injection, accepted[i])
         if not self.direct:
-            m.d.comb += self.alive.eq(injected.any())
+            m.d.comb += self.alive.eq(self.injected.any())
         return m
 
-    def _equal_keys(self, m: Module, keys: Sequence[Value], written: Value) -> Value:
-        """Entries whose key is the one in C; compared in B already, where that does not lengthen the way of C."""
-        equal = self.equal_key
+    def _count_free(self, m: Module) -> None:
+        """Count the FREE entries."""
+        at_least = self.at_least
+        with m.If(self.one_freed & ~self.one_allocated):
+            m.d.sync += at_least.eq(Cat(1, at_least[:-1]))
+        with m.Elif(self.one_allocated & ~self.one_freed):
+            m.d.sync += at_least.eq(at_least[1:])
+        m.d.comb += [
+            self.any_free.eq(at_least[0]),
+            self.several_free.eq(at_least[1] if self.entries > 1 else 0),
+        ]
+
+    def _fill(self, m: Module, choice: RoundRobin) -> None:
+        """Offer stage B the FILL of an entry that is DONE."""
+        m.d.comb += [
+            choice.requests.eq(self.done),
+            choice.advance.eq(self.inject),
+            self.fill_valid.eq(self.done.any()),
+            self.fill_key.eq(choice.select(self.keys)),
+            self.fill_index.eq(choice.select(self.indices)),
+            self.fill_same_row.eq(
+                choice.select([same_rows(index, self.index, self.row_bits) for index in self.indices])
+            ),
+            self.fill_tag.eq(choice.select(self.tags)),
+            self.fill_fresh.eq(choice.select([self.entry_fresh[i] for i in range(self.entries)])),
+            Cat(self.fill_output, self.fill_match).eq(choice.select(self.results)),
+        ]
+
+    def _issue(self, m: Module, choice: RoundRobin) -> Value:
+        """Ask the TCAM for an entry in WAIT_ISSUE; return which is accepted in this cycle."""
+        N = self.entries
+        accepted = Signal(N)
+        m.d.comb += [
+            choice.requests.eq(self.wait_issue),
+            self.issue_valid.eq(self.wait_issue.any() & ~self.hold),
+            choice.advance.eq(self.issue_valid & self.issue_ready),
+            choice.stay.eq(self.issue_valid & ~self.issue_ready),
+            self.issue_id.eq(entry_number(choice.grant, self.id_bits)),
+            self.issue_dst.eq(choice.select(self.destinations)),
+            accepted.eq(choice.grant & choice.advance.replicate(N)),
+        ]
+        return accepted
+
+    def _answers(self, m: Module) -> None:
+        """Find whose answer the TCAM gives, and whether the entry may still use it."""
+        N = self.entries
+        m.d.comb += [
+            self.answered.eq(Cat(self.issued[i] & self.answer_valid & (self.answer_id == i) for i in range(N))),
+            self.same_key.eq(self.entry_fresh & self._equal_keys(m)),
+            self.invalidated.eq(self.same_key & self.invalidate.replicate(N)),
+            self.usable_answer.eq(self.answered & ~self.stale & ~self.invalidated),
+            self.answer.eq(Cat(self.answer_output & self.answer_match.replicate(self.output_bits), self.answer_match)),
+            self.retried.eq((self.answered & self.stale).any()),
+        ]
+        for i in range(N):
+            m.d.comb += self.primary_answered[i].eq(
+                self.wait_primary[i] & (self.primaries[i] & self.usable_answer).any()
+            )
+
+    def _merge(self, m: Module) -> None:
+        """Choose the entry to allocate, and the one with the same key that it may wait for."""
+        N = self.entries
+        target = Signal(N)
+        mergeable = Signal(N)
+        m.d.comb += [
+            target.eq(lowest_one(self.free)),
+            self.written.eq(target & self.allocate.replicate(N)),
+            mergeable.eq(self.same_key & (self.wait_issue | self.issued | self.done)),
+            self.merge_with.eq(lowest_one(mergeable)),
+            self.merge.eq(mergeable.any() & self.may_merge),
+            self.merge_done.eq((self.merge_with & (self.done | self.usable_answer)).any()),
+            self.merge_result.eq(
+                Mux((self.merge_with & self.done).any(), select(self.merge_with, self.results), self.answer)
+            ),
+            self.merged.eq(self.allocate & self.miss & self.merge),
+            self.one_allocated.eq(self.allocate & self.miss),
+            self.one_freed.eq(self.inject if self.direct else self.injected.any() & self.release),
+        ]
+
+    def _fields(self, m: Module, i: int) -> None:
+        """Write the fields of an entry for every LOOKUP in C: only its state waits for `miss`."""
+        written, fresh = self.written[i], self.entry_fresh[i]
+        with m.If(written):
+            m.d.sync += [
+                self.keys[i].eq(self.key),
+                self.indices[i].eq(self.index),
+                self.destinations[i].eq(self.dst),
+                self.tags[i].eq(self.tag),
+                self.primaries[i].eq(self.merge_with),
+            ]
+        with m.If(written):
+            m.d.sync += fresh.eq(self.fresh & ~self.flush)
+        with m.Elif(self.flush):
+            m.d.sync += fresh.eq(0)
+        # Whether the answer counts is late, and a matter of the state alone: a result is read in DONE only.
+        with m.If(self.answered[i] | (self.wait_primary[i] & (self.primaries[i] & self.answered).any())):
+            m.d.sync += self.results[i].eq(self.answer)
+        with m.Elif(written):
+            m.d.sync += self.results[i].eq(self.merge_result)
+
+    def _state(self, m: Module, i: int, new: Value, injection: Value, accepted: Value) -> None:
+        """Move an entry on: allocated (`new`), `accepted` by the TCAM, taken by stage B (`injection`)."""
+        done, injected, wait_primary = self.done[i], self.injected[i], self.wait_primary[i]
+        invalidated, flush, merge = self.invalidated[i], self.flush, self.merge
         if self.direct:
-            m.d.comb += equal.eq(Cat(key == self.key for key in keys))
+            freed: Value = injection
+            recalled = done & ~injection
+        else:
+            freed = Signal(name=f"freed{i}")
+            recalled = Signal(name=f"recalled{i}")
+            m.d.comb += [
+                freed.eq(injected & self.release),
+                recalled.eq(done | (injected & ~self.release)),
+            ]
+            # INVALIDATE and FILL are never in C at the same time: an INJECTED entry can't be invalidated.
+            m.d.sync += injected.eq(~flush & ((injection & ~invalidated) | (injected & ~self.release)))
+        m.d.sync += [
+            self.free[i].eq((self.free[i] & ~new) | freed),
+            self.wait_issue[i].eq(
+                (self.wait_issue[i] & ~accepted)
+                | (new & (flush | ~merge))
+                | self.asked_again(i, self.answered[i], invalidated)
+                | (done & invalidated)
+                | (flush & (wait_primary | recalled))
+            ),
+            *self.at_the_tcam(i, accepted, self.answered[i], invalidated),
+            wait_primary.eq(~flush & ((wait_primary & ~self.primary_answered[i]) | (new & merge & ~self.merge_done))),
+            done.eq(
+                ~flush
+                & (
+                    (done & ~injection & ~invalidated)
+                    | self.usable_answer[i]
+                    | self.primary_answered[i]
+                    | (new & merge & self.merge_done)
+                )
+            ),
+        ]
+
+    def _equal_keys(self, m: Module) -> Value:
+        """Entries whose key is the one in C; compared in B already, where that does not lengthen the way of C."""
+        equal, written = self.equal_key, self.written
+        if self.direct:
+            m.d.comb += equal.eq(Cat(key == self.key for key in self.keys))
             return equal
         follows_same = Signal(name="follows_same")
         m.d.comb += follows_same.eq(self.next_key == self.key)
         with m.If(self.advance):
-            m.d.sync += equal.eq(Cat(Mux(written[i], follows_same, key == self.next_key) for i, key in enumerate(keys)))
+            m.d.sync += equal.eq(
+                Cat(Mux(written[i], follows_same, key == self.next_key) for i, key in enumerate(self.keys))
+            )
         return equal

@@ -1,13 +1,20 @@
 """What the MSHRs of an engine have at any depth: ports, fields and states."""
 
 from collections.abc import Mapping
+from typing import Any
 
-from amaranth.hdl import Signal
+from amaranth.hdl import Cat, Signal, Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Member, Out
 from amaranth.utils import ceil_log2
 
-__all__ = ["MshrEntries"]
+__all__ = ["MshrEntries", "entry_number"]
+
+
+def entry_number(one_hot: Value, width_bits: int) -> Value:
+    """Return the number of the entry whose bit is set."""
+    ones = [Cat(one_hot[i] for i in range(len(one_hot)) if i >> bit & 1) for bit in range(width_bits)]
+    return Cat(one.any() if len(one) else 0 for one in ones)
 
 
 class MshrEntries(wiring.Component):
@@ -143,3 +150,15 @@ class MshrEntries(wiring.Component):
         self.tags = fields("tag", tag_bits)
         self.primaries = fields("primary", primary_bits)
         self.results = fields("result", 1 + output_bits)
+
+    def asked_again(self, i: int, answered: Value, invalidated: Value) -> Value:
+        """Return whether an entry has an answer that it may not use, and asks again."""
+        return answered & (self.stale[i] | invalidated | self.flush)
+
+    def at_the_tcam(self, i: int, accepted: Value, answered: Value, invalidated: Value) -> list[Any]:
+        """Return what the registers of a request at the TCAM become: whether it is there, and whether it is stale."""
+        waits = self.issued[i] & ~answered
+        return [
+            self.issued[i].eq(waits | accepted),
+            self.stale[i].eq((waits & (self.stale[i] | invalidated | self.flush)) | (accepted & self.flush)),
+        ]

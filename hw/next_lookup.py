@@ -8,7 +8,7 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from hopforge.hw.engine_ports import control_signature
-from hopforge.hw.lookup import LookupBase
+from hopforge.hw.lookup_base import LookupBase
 from hopforge.hw.lookup_engine import lookup_engine
 from hopforge.hw.round_robin import RoundRobin, select
 from hopforge.model.router.params import CLASS_BITS, PORT_BITS, RouterParams
@@ -25,7 +25,8 @@ class NextLookup(wiring.Component):
 
     - ``asks``, ``dst``: VCs of all inputs that ask, n = i·V + v, and their destinations; ``accepted`` answers in the
       same cycle.
-    - ``answered``: the VC whose answer is there in this cycle, and ``route``, field `route` of its head.
+    - ``answered``: the VC whose answer is there in this cycle, and ``route``, field `route` of its head; with a spread
+      the ports of which the router behind takes one.
     - ``control``: register bus of the engine, and its TCAM port if the TCAM is outside.
 
     Parameters
@@ -60,7 +61,7 @@ class NextLookup(wiring.Component):
                 "dst": In(askers * p.address_bits),
                 "accepted": Out(askers),
                 "answered": Out(askers),
-                "route": Out(p.route_bits),
+                "route": Out(p.answer_bits),
                 "control": Out(control_signature(params.lookup)),
             }
         )
@@ -93,6 +94,8 @@ class NextLookup(wiring.Component):
     def _field(self, engine: LookupBase) -> Value:
         """Return the answer as field `route`: a port that is not there, or no match, is port P."""
         p = self.params
+        if p.spread_router is not None:
+            return engine.resp_output[: p.ports] & engine.resp_match.replicate(p.ports)
         port = engine.resp_output[:PORT_BITS]
         known = engine.resp_match & (port < p.ports)
         route_class = engine.resp_output[PORT_BITS : PORT_BITS + CLASS_BITS]

@@ -7,7 +7,7 @@ from amaranth.lib.wiring import In, Out
 
 from hopforge.hw.and_or import and_or
 from hopforge.hw.route_table import route_layout
-from hopforge.hw.spread_choice import KEY_BITS, SpreadChoice
+from hopforge.hw.spread_choice import KEY_BITS, SpreadChoice, port_number
 from hopforge.hw.vc_request import class_bits
 from hopforge.model.router.params import CLASS_BITS, Route, RouterParams
 from hopforge.model.topology.spread import router_key
@@ -101,8 +101,7 @@ class NextChoice(wiring.Component):
             choice.data.eq(self.data),
             choice.key.eq(and_or(keys, KEY_BITS)),
             choice.ports.eq(entry[: p.ports]),
-            number.eq(and_or([*((choice.port[o], Const(o, len(number))) for o in range(p.ports)),
-                              (~choice.port.any(), Const(p.ports, len(number)))], len(number))),
+            number.eq(port_number(p, choice.port)),
             self.sent.eq(self.data),
         ]  # fmt: skip
         if p.entropy_bits:

@@ -4,13 +4,10 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from amaranth.hdl import Cat, Module, Mux, Signal, Value
-from amaranth.lib import wiring
-from amaranth.lib.wiring import In, Out
-from amaranth.utils import ceil_log2
+from amaranth.lib.wiring import In
 
-from hopforge.hw.protected_line import LineCode
-from hopforge.hw.replacement import Replacement, check_policy, state_bits
-from hopforge.hw.routing_cache import RESERVED_BITS
+from hopforge.hw.cache_arrays import CacheArrays, index_width
+from hopforge.hw.replacement import Replacement
 from hopforge.hw.sram import Sram
 from hopforge.model.numbers.code_word import Protection
 
@@ -26,7 +23,7 @@ def _equal_parts(m: Module, first: Value, second: Value, name: str) -> Signal:
     return equal
 
 
-class PipelinedCache(wiring.Component):
+class PipelinedCache(CacheArrays):
     """Set-associative or skewed cache (lines and parameters as in `RoutingCache`) that takes three cycles.
 
     1. ``read`` reads lines and replacement state at ``read_index``.
@@ -51,27 +48,11 @@ class PipelinedCache(wiring.Component):
         A register behind the memories.
     """
 
-    read: Signal
-    read_index: Signal
     compare_key: Signal
     compare_index: Signal
-    epoch: Signal
-    index: Signal
-    key: Signal
     busy: Signal
     index_before: Signal
     busy_before: Signal
-    lookup: Signal
-    fill: Signal
-    invalidate: Signal
-    scrub: Signal
-    fill_output: Signal
-    present: Signal
-    output: Signal
-    filled: Signal
-    evicted: Signal
-    found_wrong: Signal
-    found_repaired: Signal
 
     def __init__(
         self,
@@ -89,56 +70,22 @@ class PipelinedCache(wiring.Component):
         memory_stage: bool = False,
         protection: Protection | None = None,
     ):
-        check_policy(policy, ways)
-        self.sets = sets
-        self.ways = ways
-        self.policy = policy
-        self.skewed = skewed
-        self.key_bits = key_bits
-        self.tag_bits = tag_bits
-        self.output_bits = output_bits
-        self.epoch_bits = epoch_bits
-        self.seed = seed
-        self.memory_stage = memory_stage
-        self.line_bits = tag_bits + output_bits + RESERVED_BITS
-        self.protection = protection
-        self.code = None if protection is None else LineCode(
-            key_bits=key_bits, tag_bits=tag_bits, output_bits=output_bits, epoch_bits=epoch_bits,
-            line_bits=self.line_bits, protection=protection,
-        )  # fmt: skip
-        self.row_bits = max(1, ceil_log2(sets))
-        self.index_bits = self.row_bits * (ways if skewed else 1)
+        index = In(index_width(sets, ways, skewed=skewed))
         super().__init__(
-            {
-                "read": In(1),
-                "read_index": In(self.index_bits),
-                "compare_key": In(key_bits),
-                "compare_index": In(self.index_bits),
-                "epoch": In(epoch_bits),
-                "index": In(self.index_bits),
-                "key": In(key_bits),
-                "busy": In(1),
-                "index_before": In(self.index_bits),
+            sets=sets, ways=ways, policy=policy, skewed=skewed, key_bits=key_bits, tag_bits=tag_bits,
+            output_bits=output_bits, epoch_bits=epoch_bits, seed=seed, asynchronous=False, memory=memory,
+            protection=protection,
+            before={
+                "read": In(1), "read_index": index, "compare_key": In(key_bits), "compare_index": index,
+                "epoch": In(epoch_bits), "index": index, "key": In(key_bits), "busy": In(1), "index_before": index,
                 "busy_before": In(1),
-                "lookup": In(1),
-                "fill": In(1),
-                "invalidate": In(1),
-                "scrub": In(1),
-                "fill_output": In(output_bits),
-                "present": Out(1),
-                "output": Out(output_bits),
-                "filled": Out(1),
-                "evicted": Out(1),
-            }
-            | ({} if protection is None else {"found_wrong": Out(1), "found_repaired": Out(1)})
-        )
+            },
+            behind={},
+        )  # fmt: skip
         W = ways
-        stored_bits = self.line_bits + (0 if self.code is None else self.code.check_bits)
-        self.memories = [memory(depth=sets, width_bits=stored_bits, asynchronous=False) for _ in range(W)]
-        bits = state_bits(policy, ways)
-        self.policy_memory = memory(depth=sets, width_bits=bits, asynchronous=False) if bits else None
+        self.memory_stage = memory_stage
         self.lines = [
-            Signal(stored_bits, name=f"line{way}", reset_less=True) if memory_stage else memory.r_data
+            Signal(self.stored_bits, name=f"line{way}", reset_less=True) if memory_stage else memory.r_data
             for way, memory in enumerate(self.memories)
         ]
         self.match = Signal(W)
@@ -170,35 +117,13 @@ class PipelinedCache(wiring.Component):
             self.fill_output.eq(output),
         ]
 
-    def _row(self, index: Value, way: int) -> Value:
-        return index.word_select(way if self.skewed else 0, self.row_bits)
-
-    def _access(self, memory: Sram, m: Module, way: int) -> None:
-        """Connect the addresses of a memory of one word per row."""
-        if self.sets > 1:
-            m.d.comb += [
-                memory.r_addr.eq(self._row(self.read_index, way)),
-                memory.w_addr.eq(self._row(self.index, way)),
-            ]
-        m.d.comb += memory.r_en.eq(self.read)
-
     def elaborate(self, platform: object) -> Module:
         """Build the memories, the compare, the register behind it and the write paths."""
         m = Module()
         W = self.ways
-        output_at = self.tag_bits
-        epoch_at = self.tag_bits + self.output_bits
-        valid_at = self.line_bits - 1
+        output_at, epoch_at, valid_at = self.output_at, self.epoch_at, self.valid_at
         match, live, valid = self.match, self.live, self.valid
-
-        # What the operation would write: a fill the whole line, the others a line that is not valid.
-        new_line = Signal(self.line_bits)
-        m.d.comb += [
-            new_line[: self.key_bits].eq(self.key),
-            new_line[output_at:epoch_at].eq(self.fill_output),
-            new_line[epoch_at : epoch_at + self.epoch_bits].eq(self.epoch),
-            new_line[valid_at].eq(self.fill),
-        ]
+        new_line = self._new_line(m)
 
         # --- compare
         write = Signal(W)
@@ -301,16 +226,8 @@ class PipelinedCache(wiring.Component):
         """Read-modify-write of the replacement state; the operations ahead that a read misses are forwarded."""
         m.submodules.policy_state = memory
         self._access(memory, m, 0)
-        W = self.ways
-        touch = Signal(W)
-        fill_victim = Signal(W)
-        m.d.comb += fill_victim.eq(victim & self.filled.replicate(W))
-        if self.policy == "fifo":
-            m.d.comb += touch.eq(fill_victim)
-        else:
-            m.d.comb += touch.eq((self.match & (self.lookup | self.fill).replicate(W)) | fill_victim)
+        touch = self._touch(m, replacement, self.match, victim)
         m.d.comb += [
-            replacement.touch.eq(touch),
             memory.w_en.eq(touch.any()),
             memory.w_data.eq(replacement.next_state),
         ]

@@ -4,14 +4,8 @@ from amaranth.hdl import Cat, Module, Mux, Signal, Value
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import ceil_log2
 
-from hopforge.hw.mshr_entries import MshrEntries
+from hopforge.hw.mshr_entries import MshrEntries, entry_number
 from hopforge.hw.round_robin import LateRoundRobin, lowest_one, select
-
-
-def _number(one_hot: Value, width_bits: int) -> Value:
-    """Return the number of the bit that is set."""
-    ones = [Cat(one_hot[i] for i in range(len(one_hot)) if i >> bit & 1) for bit in range(width_bits)]
-    return Cat(one.any() if len(one) else 0 for one in ones)
 
 
 class PipelinedMshrFile(MshrEntries):
@@ -85,17 +79,40 @@ class PipelinedMshrFile(MshrEntries):
         self.answered_entry = Signal(N)
         self.answered_primary = Signal(N)  # entries whose primary has an answer, as it was a cycle ago
         self.answer = Signal(1 + output_bits)
+        # of the operation in M
+        self.same_key = Signal(N)
+        self.written = Signal(N)
+        self.invalidated = Signal(N)
+        self.merge = Signal()
+        # of what has merged a cycle ago
+        self.merged_answered = Signal()
+        self.current = Signal()
+        self.copied = Signal(N)
+        self.copy = Signal(1 + output_bits)
+        # of the answer in `answer`
+        self.answered = Signal(N)
+        self.usable_answer = Signal(N)
 
     def elaborate(self, platform: object) -> Module:
         """Build the entries, what is chosen ahead, and the merge."""
         m = Module()
-        N = self.entries
-        free, wait_issue, issued, stale = self.free, self.wait_issue, self.issued, self.stale
-        wait_primary, done, injected, fresh = self.wait_primary, self.done, self.injected, self.entry_fresh
-        target, primaries, results = self.target, self.primaries, self.results
+        self._count_places(m)
+        self._find_key(m)
+        self._merge(m)
+        self._copy_result(m)
+        self._answers(m)
+        accepted = self._issue(m)
+        injection = self._fill(m)
+        released = Signal(self.entries)
+        m.d.comb += released.eq(self.taken_entry & self.release.replicate(self.entries))
+        for i in range(self.entries):
+            resolved = self._fields(m, i)
+            self._state(m, i, accepted[i], resolved, injection[i], released[i])
+        return m
 
-        # --- places: what is given back counts at once, and is added to the code a cycle later
-        returned = self.returned
+    def _count_places(self, m: Module) -> None:
+        """Count what LOOKUPs may still need; what is given back counts at once, and is added a cycle later."""
+        returned, target = self.returned, self.target
         m.d.sync += returned.eq(self.give_back | self.release)
         m.d.comb += self.room.eq(self.places[0] | returned)
         with m.If(self.promise & ~returned):
@@ -103,128 +120,132 @@ class PipelinedMshrFile(MshrEntries):
         with m.Elif(returned & ~self.promise):
             m.d.sync += self.places.eq(Cat(1, self.places[:-1]))
         with m.If(self.miss | ~target.any()):
-            m.d.sync += target.eq(lowest_one(free & ~target))
+            m.d.sync += target.eq(lowest_one(self.free & ~target))
 
-        # --- who has the key in M
-        same_key = Signal(N)
-        written = Signal(N)
-        invalidated = Signal(N)
+    def _find_key(self, m: Module) -> None:
+        """Find who has the key in M."""
+        N = self.entries
         m.d.comb += [
-            same_key.eq(self.equal_key | (self.written_before & self.follows_same.replicate(N))),
-            written.eq(target & self.miss.replicate(N)),
-            invalidated.eq(same_key & self.invalidate.replicate(N)),
+            self.same_key.eq(self.equal_key | (self.written_before & self.follows_same.replicate(N))),
+            self.written.eq(self.target & self.miss.replicate(N)),
+            self.invalidated.eq(self.same_key & self.invalidate.replicate(N)),
         ]
         m.d.sync += [
             self.equal_key.eq(
-                Cat(key == self.next_key for key in self.keys) & fresh & ~target & ~self.flush.replicate(N)
+                Cat(key == self.next_key for key in self.keys)
+                & self.entry_fresh
+                & ~self.target
+                & ~self.flush.replicate(N)
             ),
             self.follows_same.eq(self.next_key == self.key),
-            self.written_before.eq(written & (self.fresh & ~self.flush).replicate(N)),
+            self.written_before.eq(self.written & (self.fresh & ~self.flush).replicate(N)),
         ]
 
-        # --- merge
+    def _merge(self, m: Module) -> None:
+        """Choose the entry that a LOOKUP in M may wait for."""
+        N = self.entries
         mergeable = Signal(N)
         used = Signal(N)
-        merge = Signal()
         merge_with = Signal(N)
         m.d.comb += [
-            used.eq(~free & ~wait_primary),
-            mergeable.eq(same_key & used),
+            used.eq(~self.free & ~self.wait_primary),
+            mergeable.eq(self.same_key & used),
             # `follows_same` drives much: what does not wait for it is found out beside it.
-            merge.eq(
+            self.merge.eq(
                 self.may_merge
                 & ((self.equal_key & used).any() | (self.follows_same & (self.written_before & used).any()))
             ),
-            self.merged.eq(self.miss & merge),
+            self.merged.eq(self.miss & self.merge),
             merge_with.eq(lowest_one(mergeable)),
         ]
         m.d.sync += [
-            self.merged_before.eq(written & (merge & ~self.flush).replicate(N)),
+            self.merged_before.eq(self.written & (self.merge & ~self.flush).replicate(N)),
             self.merged_with.eq(merge_with),
         ]
+
+    def _copy_result(self, m: Module) -> None:
+        """Give what has merged a cycle ago the result of its primary, if that has one."""
         has_result = Signal()
-        merged_answered = Signal()
-        current = Signal()
-        copied = Signal(N)
-        copy = Signal(1 + self.output_bits)
         m.d.comb += [
-            has_result.eq(~(self.merged_with & (wait_issue | issued)).any()),
-            copied.eq(self.merged_before & has_result.replicate(N)),
-            merged_answered.eq((self.merged_with & self.answered_entry).any()),
-            copy.eq(Mux(merged_answered, self.answer, select(self.merged_with, results))),
+            has_result.eq(~(self.merged_with & (self.wait_issue | self.issued)).any()),
+            self.copied.eq(self.merged_before & has_result.replicate(self.entries)),
+            self.merged_answered.eq((self.merged_with & self.answered_entry).any()),
+            self.copy.eq(Mux(self.merged_answered, self.answer, select(self.merged_with, self.results))),
             # A primary and those that wait for it have the same key: an INVALIDATE concerns all of them or none.
-            current.eq((self.answered_entry & ~stale).any()),
+            self.current.eq((self.answered_entry & ~self.stale).any()),
         ]
 
-        answered, usable_answer = self._answers(m, invalidated)
-        accepted = self._issue(m)
-        injection = self._fill(m, invalidated)
+    def _fields(self, m: Module, i: int) -> Value:
+        """Write the fields of an entry; return whether it is DONE by the result of another one.
 
-        released = Signal(N)
-        m.d.comb += released.eq(self.taken_entry & self.release.replicate(N))
-        for i in range(N):
-            # The next one to allocate takes what is in M in every cycle: nothing but its state waits for `miss`.
-            with m.If(target[i]):
-                m.d.sync += [
-                    self.keys[i].eq(self.key),
-                    self.indices[i].eq(self.index),
-                    self.destinations[i].eq(self.dst),
-                    self.tags[i].eq(self.tag),
-                    fresh[i].eq(self.fresh & ~self.flush),
-                ]
-            with m.Elif(self.flush):
-                m.d.sync += fresh[i].eq(0)
-            of_primary = Signal(name=f"of_primary{i}")
-            resolved = Signal(name=f"resolved{i}")
-            m.d.comb += [
-                of_primary.eq(Mux(self.merged_before[i], merged_answered, self.answered_primary[i])),
-                resolved.eq(((wait_primary[i] & of_primary & current) | copied[i]) & ~invalidated[i]),
-            ]
-            with m.If(self.merged_before[i]):
-                m.d.sync += [results[i].eq(copy), primaries[i].eq(_number(self.merged_with, self.id_bits))]
-            with m.Elif(self.answered_entry[i] | (wait_primary[i] & of_primary)):
-                m.d.sync += results[i].eq(self.answer)
+        The next one to allocate takes what is in M in every cycle: nothing but its state waits for `miss`.
+        """
+        fresh, waits = self.entry_fresh[i], self.wait_primary[i]
+        with m.If(self.target[i]):
             m.d.sync += [
-                free[i].eq((free[i] & ~written[i]) | released[i]),
-                wait_issue[i].eq(
-                    (wait_issue[i] & ~accepted[i])
-                    | (written[i] & (self.flush | ~merge))
-                    | (answered[i] & (stale[i] | invalidated[i] | self.flush))
-                    | ((done[i] | injected[i]) & invalidated[i])
-                    | (self.flush & (wait_primary[i] | done[i] | (injected[i] & ~released[i])))
-                ),
-                issued[i].eq((issued[i] & ~answered[i]) | accepted[i]),
-                stale[i].eq(
-                    (issued[i] & ~answered[i] & (stale[i] | invalidated[i] | self.flush)) | (accepted[i] & self.flush)
-                ),
-                wait_primary[i].eq(~self.flush & ((wait_primary[i] & ~resolved) | (written[i] & merge))),
-                done[i].eq(~self.flush & ((done[i] & ~injection[i] & ~invalidated[i]) | usable_answer[i] | resolved)),
-                injected[i].eq(~self.flush & ~invalidated[i] & (injection[i] | (injected[i] & ~released[i]))),
+                self.keys[i].eq(self.key),
+                self.indices[i].eq(self.index),
+                self.destinations[i].eq(self.dst),
+                self.tags[i].eq(self.tag),
+                fresh.eq(self.fresh & ~self.flush),
             ]
-        return m
+        with m.Elif(self.flush):
+            m.d.sync += fresh.eq(0)
+        of_primary = Signal(name=f"of_primary{i}")
+        resolved = Signal(name=f"resolved{i}")
+        m.d.comb += [
+            of_primary.eq(Mux(self.merged_before[i], self.merged_answered, self.answered_primary[i])),
+            resolved.eq(((waits & of_primary & self.current) | self.copied[i]) & ~self.invalidated[i]),
+        ]
+        with m.If(self.merged_before[i]):
+            m.d.sync += [
+                self.results[i].eq(self.copy),
+                self.primaries[i].eq(entry_number(self.merged_with, self.id_bits)),
+            ]
+        with m.Elif(self.answered_entry[i] | (waits & of_primary)):
+            m.d.sync += self.results[i].eq(self.answer)
+        return resolved
 
-    def _answers(self, m: Module, invalidated: Value) -> tuple[Value, Value]:
-        """Register answers; entries that have one in this cycle, and those that can use it."""
+    def _state(
+        self, m: Module, i: int, accepted: Value, resolved: Value, injection: Value, released: Value
+    ) -> None:  # fmt: skip
+        """Move an entry on: `accepted` by the TCAM, `resolved` by another, chosen as FILL (`injection`), `released`."""
+        done, injected, wait_primary = self.done[i], self.injected[i], self.wait_primary[i]
+        written, invalidated, flush, merge = self.written[i], self.invalidated[i], self.flush, self.merge
+        m.d.sync += [
+            self.free[i].eq((self.free[i] & ~written) | released),
+            self.wait_issue[i].eq(
+                (self.wait_issue[i] & ~accepted)
+                | (written & (flush | ~merge))
+                | self.asked_again(i, self.answered[i], invalidated)
+                | ((done | injected) & invalidated)
+                | (flush & (wait_primary | done | (injected & ~released)))
+            ),
+            *self.at_the_tcam(i, accepted, self.answered[i], invalidated),
+            wait_primary.eq(~flush & ((wait_primary & ~resolved) | (written & merge))),
+            done.eq(~flush & ((done & ~injection & ~invalidated) | self.usable_answer[i] | resolved)),
+            injected.eq(~flush & ~invalidated & (injection | (injected & ~released))),
+        ]
+
+    def _answers(self, m: Module) -> None:
+        """Register answers; find whose they are, and whether the entry may still use it."""
         N = self.entries
-        answered = Signal(N)
-        usable_answer = Signal(N)
+        merged_with = entry_number(self.merged_with, self.id_bits)
         m.d.sync += [
             self.answered_entry.eq(Cat(self.answer_valid & (self.answer_id == i) for i in range(N))),
             self.answered_primary.eq(
                 Cat(
-                    self.answer_valid
-                    & (Mux(self.merged_before[i], _number(self.merged_with, self.id_bits), primary) == self.answer_id)
+                    self.answer_valid & (Mux(self.merged_before[i], merged_with, primary) == self.answer_id)
                     for i, primary in enumerate(self.primaries)
                 )
             ),
             self.answer.eq(Cat(self.answer_output & self.answer_match.replicate(self.output_bits), self.answer_match)),
         ]
         m.d.comb += [
-            answered.eq(self.answered_entry & self.issued),
-            usable_answer.eq(answered & ~self.stale & ~invalidated),
-            self.retried.eq((answered & self.stale).any()),
+            self.answered.eq(self.answered_entry & self.issued),
+            self.usable_answer.eq(self.answered & ~self.stale & ~self.invalidated),
+            self.retried.eq((self.answered & self.stale).any()),
         ]
-        return answered, usable_answer
 
     def _issue(self, m: Module) -> Value:
         """Choose, fetch, offer; entries that are accepted in this cycle."""
@@ -250,11 +271,11 @@ class PipelinedMshrFile(MshrEntries):
             m.d.sync += [
                 self.issue_entry.eq(self.chosen_issue),
                 self.issue_dst.eq(select(self.chosen_issue, self.destinations)),
-                self.issue_id.eq(_number(self.chosen_issue, self.id_bits)),
+                self.issue_id.eq(entry_number(self.chosen_issue, self.id_bits)),
             ]
         return accepted
 
-    def _fill(self, m: Module, invalidated: Value) -> Value:
+    def _fill(self, m: Module) -> Value:
         """Choose and fetch the next FILL; entries that are chosen in this cycle."""
         N = self.entries
         m.submodules.fill_choice = choice = LateRoundRobin(width=N)
@@ -267,9 +288,9 @@ class PipelinedMshrFile(MshrEntries):
             choice.behind.eq(self.chosen_fill),
             injection.eq(choice.grant & choosing.replicate(N)),
             waiting.eq(self.chosen_fill | (self.fill_entry & self.fill_valid.replicate(N))),
-            self.fill_killed.eq(self.flush | (waiting & invalidated).any()),
+            self.fill_killed.eq(self.flush | (waiting & self.invalidated).any()),
         ]
-        m.d.sync += self.chosen_fill.eq(injection & ~invalidated & ~self.flush.replicate(N))
+        m.d.sync += self.chosen_fill.eq(injection & ~self.invalidated & ~self.flush.replicate(N))
         with m.If(self.fill_may_be_taken):
             m.d.sync += self.taken_entry.eq(self.fill_entry)
         with m.If(self.fill_taken):

@@ -13,7 +13,7 @@ from hopforge.hw.protected_buffer import FLIT_EVENTS
 from hopforge.hw.route_table import RouteTable, route_layout
 from hopforge.hw.router_core import RouterCore, router_members
 from hopforge.hw.shared import shared
-from hopforge.hw.spread_choice import SpreadChoice
+from hopforge.hw.spread_choice import KEY_BITS, SpreadChoice, spread_counts
 from hopforge.model.router.params import LookAhead, RouterParams, check_input_vcs
 from hopforge.model.topology.spread import router_key
 
@@ -76,6 +76,9 @@ class Router(wiring.Component):
         ]
         if p.rc == "lookup" and p.spread_router is not None:
             m.d.comb += core.spread_key.eq(router_key(p.spread_router))
+            for o, behind in enumerate(() if p.lookahead is None else p.lookahead.behind):
+                if behind is not None:
+                    m.d.comb += core.ahead_keys.word_select(o, KEY_BITS).eq(router_key(behind.router))
         if p.rc == "lookup":
             for outside, inside in zip(self.control, core.control, strict=True):
                 wiring.connect(m, wiring.flipped(outside), inside)
@@ -117,7 +120,7 @@ class Router(wiring.Component):
         """Leave one of the ports of the route of the head that comes to a port."""
         p = self.params
         assert p.spread_router is not None
-        counts = tuple(sorted({route.ports.bit_count() for route in p.routes}))
+        counts = spread_counts(p)
         choice = SpreadChoice(params=p, counts=counts)
         m.submodules[f"spread{i}"] = shared(choice, platform, p.structure, counts)
         m.d.comb += [

@@ -71,7 +71,8 @@ class RouterCore(wiring.Component):
     Every output is a register or follows from registers alone, in mode lookup too (a TCAM outside excepted): a
     simulator may evaluate a core at the clock's edge only.
 
-    Mode lookup with a spread: ``spread_key`` is `router_key` of the router.
+    Mode lookup with a spread: ``spread_key`` is `router_key` of the router, with look-ahead ``ahead_keys`` those of the
+    routers behind its ports.
 
     Mode table: ``route[i]`` is the entry of the destination that stands on ``port[i].in_flit``, in the same cycle.
 
@@ -85,6 +86,7 @@ class RouterCore(wiring.Component):
     control: Sequence[Any]
     route: Sequence[Signal]
     spread_key: Signal
+    ahead_keys: Signal
     enable: Signal
     clear_drops: Signal
     dropped: Signal
@@ -96,6 +98,8 @@ class RouterCore(wiring.Component):
         members = router_members(p)
         if p.rc == "lookup" and p.spread_router is not None:
             members["spread_key"] = In(KEY_BITS)
+            if p.lookahead is not None:
+                members["ahead_keys"] = In(p.ports * KEY_BITS)
         if p.rc == "table" or p.lookahead is not None:
             members["route"] = In(route_layout(p).size).array(p.ports)
         super().__init__(members)
@@ -141,10 +145,11 @@ class RouterCore(wiring.Component):
             for name in ("at_or_after", "offers", "offered", "stays", "follows"):
                 beyond[name] = Cat(getattr(output, name) for output in self.outputs)
         if p.rc == "lookup" and p.spread_router is not None:
-            beyond["spread_key"] = self.spread_key
+            beyond |= {} if p.lookahead is None else {"ahead_keys": self.ahead_keys}
         for i, unit in enumerate(self.inputs):
             kind = p.structure, unit.rules, unit.masks, p.rc_cycles_at(i), unit.looks_up
-            place(m, f"input{i}", unit, platform, *kind, **beyond)
+            own = {"spread_key": self.spread_key} if unit.spreads else {}
+            place(m, f"input{i}", unit, platform, *kind, **beyond, **own)
             self._input(m, i, unit, sa.granted_vc)
             if not unit.looks_up:
                 m.d.comb += unit.route.eq(self.route[i])
@@ -243,7 +248,7 @@ class RouterCore(wiring.Component):
             ]
             for v in range(p.vcs):
                 answer = select(Cat(word[v] for word in answered[i]), routes)
-                m.d.comb += unit.ahead_answer[v * p.route_bits : (v + 1) * p.route_bits].eq(answer)
+                m.d.comb += unit.ahead_answer[v * p.answer_bits : (v + 1) * p.answer_bits].eq(answer)
 
     def _output(self, m: Module, o: int, output: OutputUnit, label: Value) -> None:
         p, port = self.params, self.port[o]

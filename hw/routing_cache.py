@@ -3,21 +3,16 @@
 from collections.abc import Callable
 
 from amaranth.hdl import Cat, Module, Mux, Signal, Value
-from amaranth.lib import wiring
-from amaranth.lib.wiring import In, Out
-from amaranth.utils import ceil_log2
+from amaranth.lib.wiring import In
 
-from hopforge.hw.protected_line import LineCode
-from hopforge.hw.replacement import Replacement, check_policy, state_bits
+from hopforge.hw.cache_arrays import CacheArrays, index_width
+from hopforge.hw.replacement import Replacement
 from hopforge.hw.sram import Sram
 from hopforge.hw.tag_select import TagSelect
 from hopforge.model.numbers.code_word import Protection
 
-RESERVED_BITS = 16
-"""Reserved bits at the top of a line: the topmost is *valid*, the lowest hold the epoch."""
 
-
-class RoutingCache(wiring.Component):
+class RoutingCache(CacheArrays):
     """Set-associative or skewed cache of (key → output), as seen by one operation at a time.
 
     A line is, from bit 0: the tag (the key, zero-extended to ``tag_bits``), the output, 16 reserved bits (bit 15
@@ -71,23 +66,7 @@ class RoutingCache(wiring.Component):
         than random.
     """
 
-    read: Signal
-    read_index: Signal
     same_row: Signal
-    index: Signal
-    key: Signal
-    epoch: Signal
-    lookup: Signal
-    fill: Signal
-    invalidate: Signal
-    scrub: Signal
-    fill_output: Signal
-    present: Signal
-    output: Signal
-    filled: Signal
-    evicted: Signal
-    found_wrong: Signal
-    found_repaired: Signal
 
     def __init__(
         self,
@@ -105,176 +84,121 @@ class RoutingCache(wiring.Component):
         memory: Callable[..., Sram] = Sram,
         protection: Protection | None = None,
     ):
-        if sets < 1 or sets & (sets - 1):
-            raise ValueError(f"sets must be a power of two, not {sets}")
-        check_policy(policy, ways)
-        if skewed and policy != "random":
-            raise ValueError(f"policy must be random for a skewed cache in hardware, not {policy!r}")
-        if key_bits < 1:
-            raise ValueError(f"key_bits must be at least 1, not {key_bits}")
-        if tag_bits < key_bits:
-            raise ValueError(f"tag_bits must be at least key_bits={key_bits}, not {tag_bits}")
-        if output_bits < 1:
-            raise ValueError(f"output_bits must be at least 1, not {output_bits}")
-        if not 1 <= epoch_bits < RESERVED_BITS:
-            raise ValueError(f"epoch_bits must be between 1 and {RESERVED_BITS - 1}, not {epoch_bits}")
-        self.sets = sets
-        self.ways = ways
-        self.policy = policy
-        self.skewed = skewed
-        self.key_bits = key_bits
-        self.tag_bits = tag_bits
-        self.output_bits = output_bits
-        self.epoch_bits = epoch_bits
-        self.seed = seed
-        self.asynchronous = asynchronous
-        self.line_bits = tag_bits + output_bits + RESERVED_BITS
-        self.protection = protection
-        self.code = None if protection is None else LineCode(
-            key_bits=key_bits, tag_bits=tag_bits, output_bits=output_bits, epoch_bits=epoch_bits,
-            line_bits=self.line_bits, protection=protection,
+        index = In(index_width(sets, ways, skewed=skewed))
+        super().__init__(
+            sets=sets, ways=ways, policy=policy, skewed=skewed, key_bits=key_bits, tag_bits=tag_bits,
+            output_bits=output_bits, epoch_bits=epoch_bits, seed=seed, asynchronous=asynchronous, memory=memory,
+            protection=protection, before={"index": index, "key": In(key_bits), "epoch": In(epoch_bits)},
+            behind={} if asynchronous else {
+                "read": In(1), "read_index": index, "same_row": In(ways if skewed else 1),
+            },
         )  # fmt: skip
-        self.row_bits = max(1, ceil_log2(sets))
-        self.index_bits = self.row_bits * (ways if skewed else 1)
-        ports = {
-            "index": In(self.index_bits),
-            "key": In(key_bits),
-            "epoch": In(epoch_bits),
-            "lookup": In(1),
-            "fill": In(1),
-            "invalidate": In(1),
-            "scrub": In(1),
-            "fill_output": In(output_bits),
-            "present": Out(1),
-            "output": Out(output_bits),
-            "filled": Out(1),
-            "evicted": Out(1),
-        }
-        if not asynchronous:
-            ports |= {
-                "read": In(1),
-                "read_index": In(self.index_bits),
-                "same_row": In(ways if skewed else 1),
-            }
-        if protection is not None:
-            ports |= {"found_wrong": Out(1), "found_repaired": Out(1)}
-        super().__init__(ports)
         self.bypassed = Signal(ways)
         self.bypass_line = Signal(self.line_bits)
-        stored_bits = self.line_bits + (0 if self.code is None else self.code.check_bits)
-        self.memories = [memory(depth=sets, width_bits=stored_bits, asynchronous=asynchronous) for _ in range(ways)]
-        bits = state_bits(policy, ways)
-        self.policy_memory = memory(depth=sets, width_bits=bits, asynchronous=asynchronous) if bits else None
-
-    def _row(self, index: Value, way: int) -> Value:
-        return index.word_select(way if self.skewed else 0, self.row_bits)
-
-    def _access(self, memory: Sram, m: Module, way: int) -> None:
-        """Connect the addresses of a memory of one word per row."""
-        if self.sets > 1:
-            m.d.comb += [
-                memory.r_addr.eq(self._row(self.index if self.asynchronous else self.read_index, way)),
-                memory.w_addr.eq(self._row(self.index, way)),
-            ]
-        if not self.asynchronous:
-            m.d.comb += memory.r_en.eq(self.read)
 
     def elaborate(self, platform: object) -> Module:
         """Build the memories, their bypass, the compare and the write paths."""
         m = Module()
-        W = self.ways
-        output_at = self.tag_bits
-        epoch_at = self.tag_bits + self.output_bits
-        valid_at = self.line_bits - 1
-
-        # What the operation would write: a fill the whole line, the others a line that is not valid.
-        new_line = Signal(self.line_bits)
-        m.d.comb += [
-            new_line[: self.key_bits].eq(self.key),
-            new_line[output_at:epoch_at].eq(self.fill_output),
-            new_line[epoch_at : epoch_at + self.epoch_bits].eq(self.epoch),
-            new_line[valid_at].eq(self.fill),
-        ]
-        write = Signal(W)
-        lines = [Signal(self.line_bits, name=f"line{way}") for way in range(W)]
+        new_line = self._new_line(m)
+        write = Signal(self.ways)
+        lines = [Signal(self.line_bits, name=f"line{way}") for way in range(self.ways)]
         wrong, repaired = self._lines(m, platform, write, new_line, lines)
-
-        # One register stands in for every way that was written while it was read: only one line can be new.
-        bypassed, bypass_line = self.bypassed, self.bypass_line
         if not self.asynchronous:
-            with m.If(self.read):
-                forwarded = [write[way] for way in range(W)]
-                if self.protection == "secded":  # what is written back is read as it was, and repaired again
-                    forwarded = [write[way] & ~(self.lookup & repaired[way]) for way in range(W)]
-                m.d.sync += [
-                    bypassed.eq(Cat(forwarded[way] & self.same_row[way if self.skewed else 0] for way in range(W))),
-                    bypass_line.eq(new_line),
-                ]
+            self._bypass(m, write, new_line, repaired)
+        memory_live = Cat(self._live(m, line, f"memory_live{way}") for way, line in enumerate(lines))
+        bypass_live = self._live(m, self.bypass_line, "bypass_live")
+        valid, live = self._usable(m, lines, memory_live, bypass_live)
+        match = self._compare(m, lines, memory_live, bypass_live)
+        m.submodules.replacement = replacement = Replacement(policy=self.policy, ways=self.ways, seed=self.seed)
+        victim = self._victim(m, replacement, live)
+        for way in range(self.ways):
+            writes = (
+                (self.filled & victim[way]) | (self.invalidate & match[way]) | (self.scrub & valid[way] & ~live[way])
+            )
+            if self.code is not None:
+                cleans = (self.lookup & (wrong | repaired)[way]) | ((self.invalidate | self.scrub) & wrong[way])
+                writes |= cleans & ~self.bypassed[way]
+            m.d.comb += write[way].eq(writes)
+        if self.code is not None:
+            looks = self.lookup | self.fill | self.invalidate | self.scrub
+            m.d.comb += [
+                self.found_wrong.eq(looks & (wrong & ~self.bypassed).any()),
+                self.found_repaired.eq(looks & (repaired & ~self.bypassed).any()),
+            ]
+        if self.policy_memory is not None:
+            self._connect_state(m, self.policy_memory, replacement, match, victim)
+        return m
 
-        def live_bit(line: Value, name: str) -> Signal:
-            live = Signal(name=name)
-            m.d.comb += live.eq(line[valid_at] & (line[epoch_at : epoch_at + self.epoch_bits] == self.epoch))
-            return live
+    def _bypass(self, m: Module, write: Value, new_line: Value, repaired: Value) -> None:
+        """Keep what is written while it is read: one register stands in for every way, only one line can be new."""
+        W = self.ways
+        with m.If(self.read):
+            forwarded = [write[way] for way in range(W)]
+            if self.protection == "secded":  # what is written back is read as it was, and repaired again
+                forwarded = [write[way] & ~(self.lookup & repaired[way]) for way in range(W)]
+            m.d.sync += [
+                self.bypassed.eq(Cat(forwarded[way] & self.same_row[way if self.skewed else 0] for way in range(W))),
+                self.bypass_line.eq(new_line),
+            ]
 
-        memory_live = Cat(live_bit(lines[way], f"memory_live{way}") for way in range(W))
-        bypass_live = live_bit(bypass_line, "bypass_live")
+    def _live(self, m: Module, line: Value, name: str) -> Signal:
+        """Return whether a line is live."""
+        live = Signal(name=name)
+        epoch = line[self.epoch_at : self.epoch_at + self.epoch_bits]
+        m.d.comb += live.eq(line[self.valid_at] & (epoch == self.epoch))
+        return live
+
+    def _usable(
+        self, m: Module, lines: list[Signal], memory_live: Value, bypass_live: Value
+    ) -> tuple[Signal, Signal]:  # fmt: skip
+        """Return which ways have a valid and which have a live line."""
+        W, at, bypassed = self.ways, self.valid_at, self.bypassed
         valid = Signal(W)
         live = Signal(W)
         m.d.comb += [
-            valid.eq(Cat(Mux(bypassed[way], bypass_line[valid_at], lines[way][valid_at]) for way in range(W))),
+            valid.eq(Cat(Mux(bypassed[way], self.bypass_line[at], lines[way][at]) for way in range(W))),
             live.eq(Cat(Mux(bypassed[way], bypass_live, memory_live[way]) for way in range(W))),
         ]
+        return valid, live
 
-        # The bypassed line is compared beside the memories and joins after the compare: no multiplexer in their path.
-        m.submodules.select = select = TagSelect(ways=W, tag_bits=self.key_bits, output_bits=self.output_bits)
+    def _compare(self, m: Module, lines: list[Signal], memory_live: Value, bypass_live: Value) -> Signal:
+        """Return the way that has the key, and answer with its output.
+
+        The bypassed line is compared beside the memories and joins after the compare: no multiplexer in their path.
+        """
+        outputs, bypassed, bypass_line = slice(self.output_at, self.epoch_at), self.bypassed, self.bypass_line
+        m.submodules.select = select = TagSelect(ways=self.ways, tag_bits=self.key_bits, output_bits=self.output_bits)
         bypass_match = Signal()
         bypass_hit = Signal()
+        match = Signal(self.ways)
         m.d.comb += [
             select.key.eq(self.key),
             select.tags.eq(Cat(line[: self.key_bits] for line in lines)),
-            select.outputs.eq(Cat(line[output_at:epoch_at] for line in lines)),
+            select.outputs.eq(Cat(line[outputs] for line in lines)),
             select.live.eq(memory_live & ~bypassed),
             bypass_match.eq(bypass_live & (bypass_line[: self.key_bits] == self.key)),
             bypass_hit.eq(bypassed.any() & bypass_match),
-        ]
-        match = Signal(W)
-        m.d.comb += [
-            match.eq(select.match | (bypassed & bypass_match.replicate(W))),
+            match.eq(select.match | (bypassed & bypass_match.replicate(self.ways))),
             self.present.eq(select.hit | bypass_hit),
-            self.output.eq(select.output | (bypass_line[output_at:epoch_at] & bypass_hit.replicate(self.output_bits))),
+            self.output.eq(select.output | (bypass_line[outputs] & bypass_hit.replicate(self.output_bits))),
         ]
+        return match
 
-        # Victim: the lowest way that is not live, else the policy's. None of this waits for the tag compare.
-        m.submodules.replacement = replacement = Replacement(policy=self.policy, ways=W, seed=self.seed)
+    def _victim(self, m: Module, replacement: Replacement, live: Value) -> Signal:
+        """Return the lowest way that is not live, else the policy's; none of this waits for the tag compare."""
         all_live = Signal()
-        victim = Signal(W)
+        victim = Signal(self.ways)
         m.d.comb += all_live.eq(live.all())
-        for way in range(W):
+        for way in range(self.ways):
             first_dead = ~live[way] & live[:way].all() if way else ~live[way]
             m.d.comb += victim[way].eq(first_dead | (all_live & replacement.victim[way]))
         m.d.comb += [
             self.filled.eq(self.fill & ~self.present),
             self.evicted.eq(self.filled & all_live),
         ]
-        for way in range(W):
-            writes = (
-                (self.filled & victim[way]) | (self.invalidate & match[way]) | (self.scrub & valid[way] & ~live[way])
-            )
-            if self.code is not None:
-                cleans = (self.lookup & (wrong | repaired)[way]) | ((self.invalidate | self.scrub) & wrong[way])
-                writes |= cleans & ~bypassed[way]
-            m.d.comb += write[way].eq(writes)
-        if self.code is not None:
-            looks = self.lookup | self.fill | self.invalidate | self.scrub
-            m.d.comb += [
-                self.found_wrong.eq(looks & (wrong & ~bypassed).any()),
-                self.found_repaired.eq(looks & (repaired & ~bypassed).any()),
-            ]
         if replacement.has_step:
             m.d.comb += replacement.step.eq(self.evicted)
-        if self.policy_memory is not None:
-            self._connect_state(m, self.policy_memory, replacement, match, victim)
-        return m
+        return victim
 
     def _lines(
         self, m: Module, platform: object, write: Value, new_line: Value, lines: list[Signal]
@@ -303,17 +227,10 @@ class RoutingCache(wiring.Component):
         """Read-modify-write of the replacement state, with its own bypass."""
         m.submodules.policy_state = memory
         self._access(memory, m, 0)
-        touch = Signal(self.ways)
-        fill_victim = Signal(self.ways)
-        m.d.comb += fill_victim.eq(victim & self.filled.replicate(self.ways))
-        if self.policy == "fifo":
-            m.d.comb += touch.eq(fill_victim)
-        else:
-            m.d.comb += touch.eq((match & (self.lookup | self.fill).replicate(self.ways)) | fill_victim)
+        touch = self._touch(m, replacement, match, victim)
         write = Signal()
         m.d.comb += [
             write.eq(touch.any()),
-            replacement.touch.eq(touch),
             memory.w_en.eq(write),
             memory.w_data.eq(replacement.next_state),
         ]

@@ -9,7 +9,7 @@ from amaranth.lib.wiring import In, Out
 from amaranth.utils import ceil_log2
 
 from hopforge.hw.engine_ports import asking_signature, control_signature
-from hopforge.hw.lookup import LookupBase
+from hopforge.hw.lookup_base import LookupBase
 from hopforge.hw.lookup_engine import lookup_engine
 from hopforge.hw.round_robin import RoundRobin
 from hopforge.model.router.params import RouterParams

@@ -8,7 +8,7 @@ from amaranth.hdl import Const, Module, Signal, Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from hopforge.hw.and_or import any_of
+from hopforge.hw.and_or import and_or, any_of
 from hopforge.model.router.params import RouterParams
 from hopforge.model.topology.spread import (
     ENTROPY_FACTOR,
@@ -22,7 +22,7 @@ from hopforge.model.topology.spread import (
     SECOND_FACTORS,
 )
 
-__all__ = ["KEY_BITS", "SpreadChoice"]
+__all__ = ["KEY_BITS", "SpreadChoice", "port_number", "spread_counts"]
 
 KEY_BITS = 2 * HALF_BITS
 """Width of what a router adds to its hash, `router_key`."""
@@ -118,6 +118,20 @@ class SpreadChoice(wiring.Component):
             found.eq(reduce(xor, (second.rotate_left(by) for by in LAST_TURNS), second)),
         ]
         return found
+
+
+def spread_counts(params: RouterParams) -> tuple[int, ...]:
+    """Return how many ports a route of a router can have: those of its table, or any number in mode lookup."""
+    if params.rc == "lookup":
+        return tuple(range(params.ports + 1))
+    return tuple(sorted({route.ports.bit_count() for route in params.routes}))
+
+
+def port_number(params: RouterParams, port: Value) -> Value:
+    """Return the number of the port of a mask, P for none, in the bits of field `route`."""
+    bits = params.port_field_bits
+    numbers = [(port[o], Const(o, bits)) for o in range(params.ports)]
+    return and_or([*numbers, (~port.any(), Const(params.ports, bits))], bits)
 
 
 def _mixed(m: Module, word: Signal, factors: tuple[int, int], name: str) -> Signal:

@@ -82,103 +82,115 @@ def levels(problem: str, ranks: int, rank: int) -> dict[int, _Level]:
     return found
 
 
-def write(calls: Calls, problem: str, ranks: int) -> None:
-    """Append the calls of one rank."""
-    finest, iterations = SIZES[problem]
-    level = levels(problem, ranks, calls.rank)
-    buffer = 2 * (2 + (1 << finest - (ranks.bit_length() - 1) // 3)) ** 2
-    # points of all levels below the finest, per point of it: 1/8 + 1/64 + … = (1 − 8^(1 − finest)) / 7
-    coarser = sum(8.0 ** (k - finest) for k in range(1, finest))
-    counted = 2 * RESIDUAL + SMOOTHER + coarser * (RESIDUAL + SMOOTHER + RESTRICTION) - 8.0 ** (1 - finest) * RESIDUAL
-    interpolation = (FLOPS - counted) / (1 + coarser - 8.0 ** (1 - finest))
+class _Rank:
+    """The steps of one rank at each level, by log₂ of the cube's edge there."""
 
-    def ready(part: Calls, axis: int, at: _Level) -> None:
-        part.irecv(at.ahead[axis], tag(axis, -1), buffer)
-        part.irecv(at.behind[axis], tag(axis, 1), buffer)
+    def __init__(self, problem: str, ranks: int, rank: int) -> None:
+        self.finest = SIZES[problem][0]
+        self.alone = ranks == 1
+        self.level = levels(problem, ranks, rank)
+        self.buffer = 2 * (2 + (1 << self.finest - (ranks.bit_length() - 1) // 3)) ** 2
+        # points of all levels below the finest, per point of it: 1/8 + 1/64 + … = (1 − 8^(1 − finest)) / 7
+        coarser, least = sum(8.0 ** (k - self.finest) for k in range(1, self.finest)), 8.0 ** (1 - self.finest)
+        counted = 2 * RESIDUAL + SMOOTHER + coarser * (RESIDUAL + SMOOTHER + RESTRICTION) - least * RESIDUAL
+        self.interpolation = (FLOPS - counted) / (1 + coarser - least)
 
-    def take(part: Calls, axis: int, at: _Level) -> None:
+    def _ready(self, part: Calls, axis: int, at: _Level) -> None:
+        part.irecv(at.ahead[axis], tag(axis, -1), self.buffer)
+        part.irecv(at.behind[axis], tag(axis, 1), self.buffer)
+
+    def _take(self, part: Calls, axis: int, at: _Level) -> None:
         part.wait_received(at.ahead[axis], tag(axis, -1))
         part.wait_received(at.behind[axis], tag(axis, 1))
 
-    def halo(part: Calls, k: int) -> None:
-        at = level[k]
-        if at.idle or ranks == 1:
+    def halo(self, part: Calls, k: int) -> None:
+        """Exchange halos with the neighbours (comm3)."""
+        at = self.level[k]
+        if at.idle or self.alone:
             return
         x, y, z = at.size
         for axis, values in enumerate(((y - 2) * (z - 2), x * (z - 2), x * y)):
-            ready(part, axis, at)
+            self._ready(part, axis, at)
             part.send(at.ahead[axis], tag(axis, 1), values)
             part.send(at.behind[axis], tag(axis, -1), values)
-            take(part, axis, at)
+            self._take(part, axis, at)
 
-    def expand(part: Calls, k: int) -> None:
-        at = level[k]
-        if ranks == 1:
+    def _expand(self, part: Calls, k: int) -> None:
+        """Give halos to ranks that had no points at the next coarser level (comm3_ex)."""
+        at = self.level[k]
+        if self.alone:
             return
         x, y, z = at.size
         for axis, values in enumerate((y * z, x * z, x * y)):
             if at.takes[axis]:
-                ready(part, axis, at)
-                take(part, axis, at)
+                self._ready(part, axis, at)
+                self._take(part, axis, at)
             if at.gives[axis]:
                 part.send(at.ahead[axis], tag(axis, 1), 2 * values)
                 part.send(at.behind[axis], tag(axis, -1), values)
 
-    def work(part: Calls, k: int, flops: float) -> None:
-        x, y, z = level[k].size
+    def _work(self, part: Calls, k: int, flops: float) -> None:
+        x, y, z = self.level[k].size
         part.compute(flops * (x - 2) * (y - 2) * (z - 2))
 
-    def residual(part: Calls, k: int) -> None:
-        work(part, k, RESIDUAL)
-        halo(part, k)
+    def residual(self, part: Calls, k: int) -> None:
+        """Compute the residual."""
+        self._work(part, k, RESIDUAL)
+        self.halo(part, k)
 
-    def interpolate(part: Calls, k: int) -> None:
-        work(part, k, interpolation)
-        expand(part, k)
+    def _smooth(self, part: Calls, k: int) -> None:
+        self._work(part, k, SMOOTHER)
+        self.halo(part, k)
 
-    def smooth(part: Calls, k: int) -> None:
-        work(part, k, SMOOTHER)
-        halo(part, k)
+    def cycle(self, part: Calls) -> None:
+        """Go down to the coarsest level and up again (mg3P), then compute the residual."""
+        for k in range(self.finest - 1, 0, -1):
+            self._work(part, k, RESTRICTION)
+            self.halo(part, k)
+        self._smooth(part, 1)
+        for k in range(2, self.finest + 1):
+            self._work(part, k, self.interpolation)
+            self._expand(part, k)
+            self.residual(part, k)
+            self._smooth(part, k)
+        self.residual(part, self.finest)
 
-    cycle = calls.part()
-    for k in range(finest - 1, 0, -1):
-        work(cycle, k, RESTRICTION)
-        halo(cycle, k)
-    smooth(cycle, 1)
-    for k in range(2, finest + 1):
-        interpolate(cycle, k)
-        residual(cycle, k)
-        smooth(cycle, k)
-    residual(cycle, finest)
-
-    def charges() -> None:
+    def charges(self, calls: Calls) -> None:
+        """Find the charges (zran3)."""
         calls.barrier()
         for _ in range(2 * CHARGES):
             calls.allreduce(1)
             calls.allreduce(4, INT)
         calls.barrier()
-        halo(calls, finest)
+        self.halo(calls, self.finest)
 
-    def norm() -> None:
-        calls.allreduce(1)
-        calls.allreduce(1)
 
+def _norm(calls: Calls) -> None:
+    calls.allreduce(1)
+    calls.allreduce(1)
+
+
+def write(calls: Calls, problem: str, ranks: int) -> None:
+    """Append the calls of one rank."""
+    rank = _Rank(problem, ranks, calls.rank)
+    cycle = calls.part()
+    rank.cycle(cycle)
     calls.barrier()
     for _ in range(5):
         calls.bcast(1, INT)
     calls.bcast(8, INT)
     calls.bcast(1, LOGICAL)
-    charges()
-    norm()
-    residual(calls, finest)
-    norm()
+    rank.charges(calls)
+    _norm(calls)
+    rank.residual(calls, rank.finest)
+    _norm(calls)
     calls.extend(cycle)
-    charges()
+    rank.charges(calls)
     calls.barrier()
-    residual(calls, finest)
-    norm()
-    calls.extend(cycle, calls.iterations(iterations))
-    norm()
+    rank.residual(calls, rank.finest)
+    _norm(calls)
+    calls.extend(cycle, calls.iterations(SIZES[problem][1]))
+    _norm(calls)
     calls.reduce(1, DOUBLE)
 
 

@@ -132,15 +132,25 @@ def unread_choice_keys(configs: Iterable[Config], commands: set[str]) -> list[st
     commands : set of str
         The commands.
     """
+    return never_read(found for config in configs for found in _read_of(config, commands).items())
+
+
+def _read_of(config: Config, commands: set[str]) -> dict[str, bool]:
+    """Return the keys that a configuration gives, and whether it reads each of them."""
+    found: dict[str, bool] = {}
+    for key, read in (
+        *_of_traffic(config, commands), *_of_router(config, commands), *_of_workload(config), *_of_others(config),
+        *_of_loads(config, commands),
+    ):  # fmt: skip
+        found[key] = found.get(key, True) and read
+    return found
+
+
+def never_read(found: Iterable[tuple[str, bool]]) -> list[str]:
+    """Return the keys, in order, that none of the configurations reads; `found`: a key, and whether one reads it."""
     given: dict[str, bool] = {}
-    for config in configs:
-        found: dict[str, bool] = {}
-        for key, read in (
-            *_of_traffic(config, commands), *_of_router(config, commands), *_of_workload(config), *_of_others(config),
-            *_of_loads(config, commands),
-        ):  # fmt: skip
-            found[key] = found.get(key, True) and read
-        given |= {key: given.get(key, False) or read for key, read in found.items()}
+    for key, read in found:
+        given[key] = given.get(key, False) or read
     return [key for key, read in given.items() if not read]
 
 

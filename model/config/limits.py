@@ -335,17 +335,19 @@ def router_model_problems(router: RouterConfig, traffic: TrafficConfig) -> Itera
         yield Problem("traffic.source", f"{traffic.source} needs router.model=input_output_queued, not {router.model}")
 
 
-def ahead_problems(router: RouterConfig, topology: TopologyConfig, lookup: LookupConfig) -> Iterator[Problem]:
+def ahead_problems(
+    router: RouterConfig, topology: TopologyConfig, lookup: LookupConfig, spread: str | None
+) -> Iterator[Problem]:
     """Return why lookup engines cannot answer for the next router (`router.lookahead`); keys are from the root."""
     if router.route_computation == "table" or not router.lookahead or router.model != "input_queued":
         return
     if lookup.ports_per_engine > 1:
         yield Problem("lookup.ports_per_engine", f"must be 1 with router.lookahead, not {lookup.ports_per_engine}")
-    if lookup.cache.output_kind != "port":
+    if lookup.cache.output_kind != "port" and spread not in ("flow", "entropy"):
         yield Problem(
             "lookup.cache.output_kind",
-            f"must be port with router.lookahead (the next router is known before allocation), not "
-            f"{lookup.cache.output_kind}",
+            f"must be port with router.lookahead (the next router is known before allocation), or routing.spread flow "
+            f"or entropy, not {lookup.cache.output_kind}",
         )
     ports = _ports(topology)
     askers = ports * router.vcs

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 
+from hopforge.model.config.choice_keys import never_read
 from hopforge.model.config.root import Config
 from hopforge.model.config.workload import ProgramWorkload
 
@@ -27,11 +28,11 @@ def unread_packet_keys(configs: Iterable[Config], commands: set[str]) -> list[st
     commands : set of str
         The commands.
     """
-    given: dict[str, bool] = {}
-    for config in configs:
-        for key in _written(config):
-            given[key] = given.get(key, False) or any(_reads(config, command, key) for command in commands)
-    return [key for key, read in given.items() if not read]
+    return never_read(
+        (key, any(_reads(config, command, key) for command in commands))
+        for config in configs
+        for key in _written(config)
+    )
 
 
 def _written(config: Config) -> list[str]:

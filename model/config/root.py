@@ -149,13 +149,19 @@ class Config(Section):
         """Sections and keys in the file that the command does not use; set by `sim.start.preparation`."""
         return self._unused
 
+    @property
+    def lids(self) -> int:
+        """Addresses of a host among which sources choose (docs/definitions/several-paths.md)."""
+        several = self.routing.algorithm == "tables" and self.tables.scheme == "k_shortest"
+        return self.tables.lids if several else 1
+
     def problems(self) -> Iterator[Problem]:
         """Check what concerns several sections; `load_config` checks keys where they are used."""
         yield from group_problems(self.topology)
         if self.router.route_computation == "lookup":
             yield from key_problems(self.topology, self.address, self.lookup)
         yield from route_computation_problems(self.router, self.address, self.lookup)
-        yield from ahead_problems(self.router, self.topology, self.lookup)
+        yield from ahead_problems(self.router, self.topology, self.lookup, self.routing.spread)
         yield from router_model_problems(self.router, self.traffic)
         yield from quality_problems(self.router, self.routing, self.traffic)
         traffic = self.traffic

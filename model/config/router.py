@@ -283,6 +283,9 @@ class RoutingConfig(Section):
     the keys of node reduction. nca: `random` draws the port up, as in BookSim; otherwise credits decide."""
     ejection: Literal["any", "class"] = "any"
     """dragonfly_min: virtual channels on the link to the host: any, or those of the packet's class as in BookSim."""
+    class_vcs: Literal["half", "one"] = "half"
+    """dragonfly_min: virtual channels before the global link, and on it and behind it: half of all each, or only 0 and
+    1 as in BookSim."""
     bias: float = 0.0
     """ugal_group, ugal_node, par: packets by which twice the queue of the non-minimal way must be shorter. ugal,
     ugal_global: what is added to the detour's side of the comparison. dimwar, omniwar, dal: to a deroute's queue."""

@@ -17,6 +17,7 @@ ROUTING_KEYS: dict[str, set[str]] = {
     "vc_rule": {"dor", "valiant"},
     "ties": {"dor", "valiant", "dqn", "nca"},
     "ejection": {"dragonfly_min"},
+    "class_vcs": {"dragonfly_min"},
     "bias": {"ugal_group", "ugal_node", "par", *_UGAL, "dimwar", "omniwar", "dal"},
     "deroutes": {"omniwar"},
     "ways": _DETOURS,

@@ -207,7 +207,7 @@ _SINGLE_KEYS: dict[str, tuple[Callable[[Config], bool], Sections]] = {
     ),
     "traffic.entropy": (
         lambda config: config.traffic.entropy is not None and config.app.engine != "packet",
-        {"net", "series", "sweep", "trace", "demo", "hits", "wavelengths", "gen network", "cosim network"},
+        {"net", "series", "sweep", "trace", "demo", "hits", "wavelengths", *_ROUTER_HARDWARE},
     ),
     "traffic.reorder": (  # series and trace tell nothing of it, but a host that waits for a place is seen there
         lambda config: config.traffic.reorder is not None and config.traffic.reorder.buffer_packets is None
@@ -307,7 +307,7 @@ def unused_sections(config: Config, commands: Iterable[str]) -> list[str]:
 def key_words(config: Config, *, replayed: bool = False) -> str:
     """Say what routing caches are asked with; `replayed`: by `hopforge hits`."""
     lookup, kind, routing = config.lookup, config.topology.kind, config.routing
-    several = replayed and routing.algorithm == "tables" and routing.spread is not None
+    several = config.lids > 1
     whole = "whole address and number of the path" if several else "whole address"
     if not lookup.reduction:
         return whole
@@ -315,7 +315,7 @@ def key_words(config: Config, *, replayed: bool = False) -> str:
         return lookup.expression.words
     if kind in TABLE_KINDS:
         return f"{whole}, for there are no reduced ones of topology.kind={kind}"
-    if replayed and routing.algorithm == "tables":
+    if routing.algorithm == "tables" and (replayed or several):
         return f"{whole}, for there are no reduced ones with routing.algorithm=tables"
     if replayed and routing.spread is not None:
         return f"{whole}, for there are no reduced ones with routing.spread={routing.spread}"

@@ -132,11 +132,15 @@ def configured_reduction(config: Config, topology: Topology | None = None) -> No
     Raises
     ------
     UserError
-        More switches than the register OWN can number.
+        More switches than the register OWN can number, or hosts with several addresses.
     """
     section = config.lookup.expression
     if section is None:
         return NodeReduction.from_config(config, topology)
+    if config.lids > 1:
+        raise UserError(
+            f"routing.spread: {config.routing.spread} is not for keys by an expression, which know one way"
+        )
     width, chunk = config.address.width_bits, config.address.chunk_bits
     lookup, address = config.lookup, AddressFormat(width, chunk)
     routers = router_count(config.topology)

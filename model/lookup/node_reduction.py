@@ -182,6 +182,8 @@ class NodeReduction:
     def from_config(cls, config: Config, topology: Topology | None = None) -> Self:
         """Return the reduction that `config` describes; arbitrary with ``lookup.reduction: false``.
 
+        Also arbitrary where hosts have several addresses, which keys of the network do not know.
+
         Parameters
         ----------
         config : Config
@@ -195,7 +197,7 @@ class NodeReduction:
             "members": lookup.lag.members, "member_hash": lookup.lag.hash, "crc": lookup.cache.crc,
             "up_choice": lookup.up_choice,
         }  # fmt: skip
-        if not lookup.reduction:
+        if not lookup.reduction or config.lids > 1:
             return cls.arbitrary(address=address, **rest)
         return cls.of_topology(topology or build(config.topology, config.address), address, **rest)
 

@@ -7,19 +7,9 @@ from numpy.typing import NDArray
 
 from hopforge.model.kernel.histogram import HISTOGRAM_BINS
 from hopforge.model.kernel.rng import seed_streams
-from hopforge.model.network.core.records import (
-    ARRAYS,
-    HOST,
-    HOST_VC_BITS,
-    INPUT_FIRST,
-    INPUT_PORT,
-    OUTPUT_FIRST,
-    OUTPUT_PORT,
-    OUTPUT_VC,
-    TABLE_LENGTH,
-    UNIFORM_LENGTH,
-    input_vc_type,
-)
+from hopforge.model.network.core.kinds import HOST_VC_BITS, INPUT_FIRST, OUTPUT_FIRST, TABLE_LENGTH, UNIFORM_LENGTH
+from hopforge.model.network.core.layouts import HOST, INPUT_PORT, OUTPUT_PORT, OUTPUT_VC, input_vc_type
+from hopforge.model.network.core.net_record import ARRAYS
 from hopforge.model.network.settings import VC_ALLOCATORS, RouterParameters, SourceParameters, Tables
 from hopforge.model.topology import Topology
 

@@ -22,13 +22,8 @@ from hopforge.model.network.arrays import (
     state_bytes,
 )
 from hopforge.model.network.core.event_log import note_next_router, put_log
-from hopforge.model.network.core.records import (
-    ARRAYS,
-    OUTPUT_FIRST,
-    PORT_SHARE_BITS,
-    SCRIPT,
-    STORE_AND_FORWARD,
-)
+from hopforge.model.network.core.kinds import OUTPUT_FIRST, PORT_SHARE_BITS, SCRIPT, STORE_AND_FORWARD
+from hopforge.model.network.core.net_record import ARRAYS
 from hopforge.model.network.core.sources import NEVER, schedule_first
 from hopforge.model.network.core.state import NetState, NetworkError
 from hopforge.model.network.parts.acknowledge_arrays import put_acknowledges

@@ -12,9 +12,10 @@ from hopforge.model.kernel.compile import entry
 from hopforge.model.network.core.draining import drain
 from hopforge.model.network.core.events import deliver
 from hopforge.model.network.core.hooks import CYCLE, KEEP_TABLES, READ, REPLY, WRITE, call_hook
+from hopforge.model.network.core.kinds import DONE, GROW, PROGRAM
 from hopforge.model.network.core.lookup_state import step_lookups
+from hopforge.model.network.core.net_record import NET_RECORD, PATTERN_SIGNATURE, ROUTE_SIGNATURE, Net
 from hopforge.model.network.core.progress import stop_reason
-from hopforge.model.network.core.records import DONE, GROW, NET_RECORD, PATTERN_SIGNATURE, PROGRAM, ROUTE_SIGNATURE, Net
 from hopforge.model.network.core.sources import inject
 from hopforge.model.network.core.switch_allocation import allocate_routers
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hopforge.model.config import Config
-from hopforge.model.network.core.records import FREE_QUEUE, INPUT_FIRST, MAXIMUM, OUTPUT_FIRST, WAVEFRONT
+from hopforge.model.network.core.kinds import FREE_QUEUE, INPUT_FIRST, MAXIMUM, OUTPUT_FIRST, WAVEFRONT
 from hopforge.model.network.core.state import NetworkError
 from hopforge.model.network.parts.agent_state import AgentParameters
 from hopforge.model.network.parts.class_arrays import TrafficClasses

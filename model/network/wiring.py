@@ -5,14 +5,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hopforge.model.network.core.records import (
-    HOST,
-    HOST_VC_BITS,
-    INPUT_PORT,
-    OUTPUT_PORT,
-    OUTPUT_VC,
-    input_vc_type,
-)
+from hopforge.model.network.core.kinds import HOST_VC_BITS
+from hopforge.model.network.core.layouts import HOST, INPUT_PORT, OUTPUT_PORT, OUTPUT_VC, input_vc_type
 from hopforge.model.network.settings import RouterParameters, Tables
 from hopforge.model.topology import Topology
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from hopforge.model.kernel.compile import kernel
 
@@ -145,53 +145,6 @@ class AddressFormat:
                 f"address must be less than 2^{len(radices) * self.chunk_bits}"
                 f" ({len(radices)} digits of {self.chunk_bits} bits), not {address:#x}"
             )
-
-    def join_many(self, digits: ArrayLike, radices: Sequence[int] | None = None) -> NDArray[np.int64]:
-        """Return addresses from an array of digits, as `join` does for one.
-
-        Parameters
-        ----------
-        digits : array_like of int, shape [..., digit]
-        radices : sequence of int, optional
-
-        Returns
-        -------
-        ndarray, int64[...]
-
-        Raises
-        ------
-        ValueError
-            As `join`, for the first digit that does not fit.
-        """
-        values = np.asarray(digits, dtype=np.int64)
-        limits = [self.digit_values] * values.shape[-1] if radices is None else list(radices)
-        self.check_radices(limits)
-        if values.shape[-1] != len(limits):
-            raise ValueError(f"digits must be as many as radices={tuple(limits)}, not {values.shape[-1]}")
-        for index, limit in enumerate(limits):
-            column = values[..., index]
-            outside = (column < 0) | (column >= limit)
-            if outside.any():
-                raise ValueError(f"digits[{index}] must be 0 to {limit - 1}, not {int(column[outside][0])}")
-        shifts = np.arange(len(limits), dtype=np.int64) * self.chunk_bits
-        return np.asarray(np.sum(values << shifts, axis=-1), dtype=np.int64)
-
-    def split_many(self, addresses: ArrayLike, count: int) -> NDArray[np.int64]:
-        """Return the lowest `count` digits of every address, as `split` does for one.
-
-        Returns
-        -------
-        ndarray, int64[..., digit]
-
-        Raises
-        ------
-        ValueError
-            If an address does not fit its width.
-        """
-        words = np.asarray(addresses, dtype=np.int64)
-        self.check_many(words)
-        shifts = np.minimum(np.arange(count, dtype=np.int64) * self.chunk_bits, 63)
-        return words[..., np.newaxis] >> shifts & (self.digit_values - 1)
 
     def check_many(self, addresses: NDArray[np.int64]) -> None:
         """Check every address, as `check` does for one."""

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from hopforge.model.router.golden import Flit
+from hopforge.model.router.flit import Flit
 from hopforge.model.router.network import HostModel, Packet
 from hopforge.model.router.params import RouterParams
 from hopforge.model.router.service_host import AcknowledgeRules

@@ -12,7 +12,8 @@ from hopforge.model.router.csr import (
     ROUTER_CSR_ADDR_BITS,
     router_csr_map,
 )
-from hopforge.model.router.golden import PortInputs, PortOutputs, RouterModel
+from hopforge.model.router.flit import PortInputs, PortOutputs
+from hopforge.model.router.golden import RouterModel
 from hopforge.model.router.links import End, Link
 from hopforge.model.router.network import LinkModels
 from hopforge.model.router.params import RouterParams

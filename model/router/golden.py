@@ -7,50 +7,16 @@ from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import NamedTuple
 
 from hopforge.model.lookup.golden.build import golden_engine
 from hopforge.model.lookup.golden.ports import LookupInputs, LookupOutputs
 from hopforge.model.router.allocators import allocation, first_at_or_after
-from hopforge.model.router.params import CLASS_BITS, PORT_BITS, LookAhead, Route, RouterParams
+from hopforge.model.router.flit import Flit, PortInputs, PortOutputs
+from hopforge.model.router.head_routes import Candidate, HeadRoutes
+from hopforge.model.router.params import CLASS_BITS, PORT_BITS, RouterParams
 from hopforge.model.router.quality import SwitchQuality
 
-__all__ = ["BODY", "HEAD", "SINGLE", "TAIL", "Flit", "PortInputs", "PortOutputs", "RouterModel"]
-
-BODY, HEAD, TAIL, SINGLE = range(4)
-
-
-class Flit(NamedTuple):
-    """What a channel carries: kind, virtual channel, data."""
-
-    kind: int
-    vc: int
-    data: int
-
-    @property
-    def is_head(self) -> bool:
-        """First flit of a packet."""
-        return self.kind in (HEAD, SINGLE)
-
-    @property
-    def is_tail(self) -> bool:
-        """Last flit of a packet."""
-        return self.kind in (TAIL, SINGLE)
-
-
-class PortInputs(NamedTuple):
-    """Inputs of a port in one cycle: a flit or None, and the VC of a returned credit or None."""
-
-    flit: Flit | None = None
-    credit: int | None = None
-
-
-class PortOutputs(NamedTuple):
-    """Outputs of a port in one cycle, and how many unroutable packets have been dropped at its input."""
-
-    flit: Flit | None = None
-    credit: int | None = None
-    drops: int = 0
+__all__ = ["RouterModel"]
 
 
 class _State(Enum):
@@ -61,19 +27,13 @@ class _State(Enum):
     DRAIN = "drain"
 
 
-class _Candidate(NamedTuple):
-    port: int
-    mask: int
-    level: int
-
-
 @dataclass
 class _InputVc:
     fifo: deque[Flit] = field(default_factory=deque)
     state: _State = _State.IDLE
     cycles: int = 0  # spent in RC
     asked: bool = False
-    candidates: list[_Candidate] = field(default_factory=list)
+    candidates: list[Candidate] = field(default_factory=list)
     output: tuple[int, int] | None = None
     asked_ahead: bool = False  # look-ahead with engines
     ahead: int | None = None  # field `route` for the next router
@@ -112,6 +72,7 @@ class RouterModel:
         self.inputs = [[_InputVc() for _ in range(p.vcs)] for _ in range(p.ports)]
         self.outputs = [[_OutputVc(p.credits(o)) for _ in range(p.vcs)] for o in range(p.ports)]
         self.engines = [golden_engine(p.lookup) for _ in range(p.engines)] if p.lookup else []
+        self._routes = HeadRoutes(p)
         self._ask_pointer = [0] * p.ports
         self._member_pointer = [0] * p.engines
         self._ahead_pointer = [0] * p.ports
@@ -199,28 +160,10 @@ class RouterModel:
             output.free, output.released = True, False
         for n, m in allocated.items():
             self._allocate(n, m)
-        self._visible = self._crossing
-        self._crossing = [None] * p.ports
-        self._credit = [None] * p.ports
         for i, v in passed.items():
             self._vc_pointer[i] = (v + 1) % p.vcs
-        popped: dict[int, tuple[int, Flit]] = {}
-        for i, (o, v) in (sends | late).items():
-            self._vc_pointer[i] = (v + 1) % p.vcs
-            popped[i] = v, self._send(i, v, o)
-        for i, v in drains.items():
-            popped[i] = v, self.inputs[i][v].fifo.popleft()
-            self.drops[i] += popped[i][1].is_tail
-        self.dropped = [i for i in drains if popped[i][1].is_tail]
-        for i, (v, _) in popped.items():
-            self._credit[i] = v
-        for o, port in enumerate(inputs):
-            self._return_credit(o, port.credit)
-        for i, port in enumerate(inputs):
-            if port.flit is not None:
-                fifo = self.inputs[i][port.flit.vc].fifo
-                assert len(fifo) < p.buffer_flits, f"port {i} VC {port.flit.vc}: a flit without a credit"
-                fifo.append(port.flit)
+        popped = self._leave(sends | late, drains)
+        self._arrive(inputs)
 
         answers = self._lookups(asks, asks_ahead, engines)
         for i, of_port in enumerate(self.inputs):
@@ -232,6 +175,34 @@ class RouterModel:
         self._count(inputs, outputs, clear_counters)
         self._enabled = enable
         return outputs, answers
+
+    def _leave(self, granted: dict[int, tuple[int, int]], drains: dict[int, int]) -> dict[int, tuple[int, Flit]]:
+        """Take from each input the flit that is granted or drained; return its VC and it."""
+        p = self.params
+        self._visible = self._crossing
+        self._crossing = [None] * p.ports
+        self._credit = [None] * p.ports
+        popped: dict[int, tuple[int, Flit]] = {}
+        for i, (o, v) in granted.items():
+            self._vc_pointer[i] = (v + 1) % p.vcs
+            popped[i] = v, self._send(i, v, o)
+        for i, v in drains.items():
+            popped[i] = v, self.inputs[i][v].fifo.popleft()
+            self.drops[i] += popped[i][1].is_tail
+        self.dropped = [i for i in drains if popped[i][1].is_tail]
+        for i, (v, _) in popped.items():
+            self._credit[i] = v
+        return popped
+
+    def _arrive(self, inputs: Sequence[PortInputs]) -> None:
+        """Count the credits that come back, and put the flits that come into their FIFOs."""
+        for o, port in enumerate(inputs):
+            self._return_credit(o, port.credit)
+        for i, port in enumerate(inputs):
+            if port.flit is not None:
+                fifo = self.inputs[i][port.flit.vc].fifo
+                assert len(fifo) < self.params.buffer_flits, f"port {i} VC {port.flit.vc}: a flit without a credit"
+                fifo.append(port.flit)
 
     def _count(self, inputs: Sequence[PortInputs], outputs: Sequence[PortOutputs], clear: bool) -> None:
         for i, (given, shown) in enumerate(zip(inputs, outputs, strict=True)):
@@ -263,7 +234,7 @@ class RouterModel:
             for v, vc in enumerate(of_port):
                 if vc.state is _State.VA and not self._held(i):
                     if not vc.candidates:  # r = 0: evaluated in the first VA cycle
-                        vc.candidates = self._table(i, v)
+                        vc.candidates = self._routes.of_table(i, v, vc.fifo[0].data)
                     chosen = self._choose(vc)
                     if chosen:
                         requests[i * p.vcs + v] = chosen
@@ -408,7 +379,11 @@ class RouterModel:
             if not p.carries(o) or response is None:
                 continue
             port, route_class = p.ports, 0
-            if response.match:
+            if p.spread_router is not None:
+                asker = self.inputs[response.tag // p.vcs][response.tag % p.vcs]
+                ports = response.output & (1 << p.ports) - 1 if response.match else 0
+                port = self._routes.behind(ports, asker.fifo[0].data, o).bit_length() - 1 if ports else p.ports
+            elif response.match:
                 port = min(response.output & (1 << PORT_BITS) - 1, p.ports)
                 route_class = response.output >> PORT_BITS & (1 << CLASS_BITS) - 1
             self.inputs[response.tag // p.vcs][response.tag % p.vcs].ahead = port | route_class << p.port_field_bits
@@ -427,8 +402,8 @@ class RouterModel:
         assert vc.output is not None
         w = vc.output[1]
         flit = vc.fifo.popleft()
-        if self.params.lookahead is not None and flit.is_head:
-            flit = self._with_route(flit, self._next_route(vc, flit, self.params.lookahead))
+        if flit.is_head:
+            flit = self._routes.with_next(flit, o, vc.ahead)
         vc.head_left = True
         self._crossing[o] = flit._replace(vc=w)
         out = self.outputs[o][w]
@@ -438,27 +413,6 @@ class RouterModel:
         elif flit.is_tail:
             out.tail_sent = True
         return flit
-
-    def _next_route(self, vc: _InputVc, head: Flit, ahead: LookAhead) -> int:
-        """Return field `route` that a head needs in the next router."""
-        p, routes = self.params, ahead.next_routes
-        if p.rc == "lookup":
-            return vc.ahead or 0
-        dst = head.data & (1 << p.address_bits) - 1
-        if ahead.behind:
-            assert vc.output is not None
-            behind = ahead.behind[vc.output[0]]
-            if behind is None or dst >= len(behind.routes):
-                return 0
-            route = behind.routes[dst]
-            return p.route_field(Route(self._one_of(route.ports, head.data, behind.router), route.route_class))
-        return routes[dst] if dst < len(routes) else 0
-
-    def _with_route(self, head: Flit, ahead: int) -> Flit:
-        """Return a head with another field `route`."""
-        p = self.params
-        field_mask = (1 << p.route_bits) - 1
-        return head._replace(data=head.data & ~(field_mask << p.route_at) | ahead << p.route_at)
 
     def _return_credit(self, o: int, w: int | None) -> None:
         line = self._late_credits[o]
@@ -486,59 +440,10 @@ class RouterModel:
         elif before is _State.RC and p.rc == "table" and self._enabled:
             vc.cycles += 1
             if vc.cycles == p.rc_cycles:
-                vc.candidates = self._table(i, v)
+                vc.candidates = self._routes.of_table(i, v, vc.fifo[0].data)
                 vc.state = _State.VA if vc.candidates else _State.DRAIN
         elif before is _State.VA and not vc.candidates and not self._held(i):
             vc.state = _State.DRAIN
-
-    def _table(self, i: int, v: int) -> list[_Candidate]:
-        """Return the candidates of the head of a VC."""
-        p = self.params
-        if p.carries(i):
-            return self._brought(i, v)
-        dst = self.inputs[i][v].fifo[0].data & (1 << p.address_bits) - 1
-        if dst >= len(p.routes):
-            return []
-        route = p.routes[dst]
-        ports = self._left_by_spread(route.ports, i, v)
-        candidates = self._candidates(i, v, ports, route.route_class)
-        if route.escape is not None:
-            mask = p.escape_mask(route.route_class, i, v, route.escape)
-            candidates += [_Candidate(route.escape, mask, 1)] if mask else []
-        return candidates
-
-    def _left_by_spread(self, ports: int, i: int, v: int) -> int:
-        """Return the ports of a route that are left for the head of a VC."""
-        number = self.params.spread_router
-        return ports if number is None else self._one_of(ports, self.inputs[i][v].fifo[0].data, number)
-
-    def _one_of(self, ports: int, ends: int, router: int) -> int:
-        """Return the port that source, destination, entropy and a router name (any-routing.md, Spread)."""
-        p = self.params
-        ways = [o for o in range(p.ports) if ports >> o & 1]
-        if not ways:
-            return 0
-        dst, src = ends & (1 << p.address_bits) - 1, ends >> p.address_bits & (1 << p.address_bits) - 1
-        entropy = ends >> p.entropy_at & (1 << p.entropy_bits) - 1
-        key = (router + 1) * 2654435761 % 2**32
-        word = src % 2**32 ^ _turned(dst % 2**32, 16, 32) ^ key ^ key >> 16 ^ entropy * 668265263 % 2**32
-        word ^= _turned(word, 6, 32) & _turned(word, 9, 32)
-        half = (word ^ _turned(word, 7, 32) ^ word >> 16 ^ _turned(word, 19, 32) ^ _turned(word, 27, 32)) % 2**16
-        half ^= _turned(half, 1, 16) & _turned(half, 5, 16)
-        half ^= _turned(half, 5, 16) ^ _turned(half, 7, 16)
-        return 1 << ways[(half >> 8) * len(ways) >> 8 if len(ways) <= 16 else half * len(ways) >> 16]
-
-    def _brought(self, i: int, v: int) -> list[_Candidate]:
-        """Return the candidates that the head of a VC has brought along."""
-        p = self.params
-        value = self.inputs[i][v].fifo[0].data >> p.route_at & (1 << p.route_bits) - 1
-        port = value & (1 << p.ports.bit_length()) - 1
-        return self._candidates(i, v, 1 << port if port < p.ports else 0, value >> p.ports.bit_length())
-
-    def _candidates(self, i: int, v: int, ports: int, route_class: int) -> list[_Candidate]:
-        p = self.params
-        options = [_Candidate(o, p.vc_mask(route_class, i, v, o), 0) for o in range(p.ports) if ports >> o & 1]
-        return [option for option in options if option.mask]
 
     def _lookups(
         self, asks: list[int | None], asks_ahead: list[int | None], engines: Sequence[LookupInputs]
@@ -584,20 +489,5 @@ class RouterModel:
 
     def _answered(self, i: int, v: int, answer: LookupOutputs) -> None:
         vc = self.inputs[i][v]
-        vc.candidates = self._looked_up(i, v, answer) if answer.resp_match else []
+        vc.candidates = self._routes.of_answer(i, v, vc.fifo[0].data, answer)
         vc.state = _State.VA if vc.candidates else _State.DRAIN
-
-    def _looked_up(self, i: int, v: int, answer: LookupOutputs) -> list[_Candidate]:
-        p, output = self.params, answer.resp_output
-        if p.output_kind == "port_set":
-            ports = output & (1 << p.ports) - 1
-            return self._candidates(i, v, self._left_by_spread(ports, i, v), 0)
-        bits = max(6, (p.ports - 1).bit_length())
-        port = output & (1 << bits) - 1
-        ports = 1 << port if port < p.ports else 0
-        return self._candidates(i, v, ports, output >> bits & (1 << CLASS_BITS) - 1)
-
-
-def _turned(word: int, by: int, bits: int) -> int:
-    """Rotate a word of some bits to the left."""
-    return (word << by | word >> bits - by) % 2**bits

@@ -10,7 +10,8 @@ from hopforge.model.lookup.golden.build import GoldenEngine
 from hopforge.model.lookup.golden.ports import LookupInputs, LookupOutputs
 from hopforge.model.lookup.tcam import Tcam
 from hopforge.model.router.allocators import first_at_or_after
-from hopforge.model.router.golden import BODY, HEAD, SINGLE, TAIL, Flit, PortInputs, PortOutputs, RouterModel
+from hopforge.model.router.flit import BODY, HEAD, SINGLE, TAIL, Flit, PortInputs, PortOutputs
+from hopforge.model.router.golden import RouterModel
 from hopforge.model.router.links import End, Link
 from hopforge.model.router.params import RouterParams
 

@@ -50,6 +50,11 @@ def _ahead(
     """Return the fields `route` by destination (mode lookup: none), or the routers that a choice of ports leads to."""
     if params[number].spread_router is None:
         return tuple(_field(params, topology, number, dst) for dst in range(len(params[number].routes))), ()
+    if params[number].rc == "lookup":  # where no router is, the engine has the rows of this one (model.router.program)
+        peers = zip(topology.peer_router[number].tolist(), topology.host_at[number].tolist(), strict=True)
+        return (), tuple(
+            None if host >= 0 else Behind(peer if peer >= 0 else number, ()) for peer, host in peers
+        )
     behind = (None if peer < 0 else params[peer] for peer in topology.peer_router[number].tolist())
     return (), tuple(
         None if router is None or router.spread_router is None else Behind(router.spread_router, router.routes)

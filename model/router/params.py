@@ -137,6 +137,7 @@ class LookAhead:
         In mode lookup the engines of outputs answer it.
     behind : tuple of Behind
         In place of it where a packet takes one of several ports: the router behind each output; None: a host, nothing.
+        In mode lookup without tables, and one at every carried port.
     """
 
     carried_inputs: int = 0
@@ -284,6 +285,11 @@ class RouterParams:
         return self.lookahead is not None and bool(self.lookahead.carried_inputs >> port & 1)
 
     @property
+    def answer_bits(self) -> int:
+        """Bits of what the engine of an output answers: a set of ports with a spread, else field `route`."""
+        return self.route_bits if self.spread_router is None else self.ports
+
+    @property
     def asks_ahead(self) -> bool:
         """Whether heads ask a lookup engine for their route in the next router."""
         return self.rc == "lookup" and self.lookahead is not None
@@ -423,8 +429,13 @@ class RouterParams:
         """Check that the engine of an output can answer for the next router."""
         if ahead.next_routes:
             yield f"lookahead.next_routes must be empty with rc='lookup', not {len(ahead.next_routes)} routes"
-        if self.output_kind != "port":
-            yield f"output_kind must be port with lookahead, not {self.output_kind}"
+        if self.output_kind != "port" and self.spread_router is None:
+            yield f"output_kind must be port with lookahead without spread_router, not {self.output_kind}"
+        if self.spread_router is not None:
+            behind = ahead.behind or (None,) * self.ports
+            missing = [o for o in range(self.ports) if self.carries(o) and (o >= len(behind) or behind[o] is None)]
+            if missing or len(behind) != self.ports:
+                yield f"lookahead.behind must have a router at every carried port, not {len(ahead.behind)} entries"
         if self.ports_per_engine != 1:
             yield f"ports_per_engine must be 1 with lookahead, not {self.ports_per_engine}"
         askers = self.ports * self.vcs

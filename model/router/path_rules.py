@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from hopforge.model.config import Config
 from hopforge.model.errors import UserError
+from hopforge.model.routing.configured import refuse_other_addresses
 from hopforge.model.topology import Topology
 from hopforge.model.topology.spread import flow_place
 
@@ -58,16 +59,10 @@ def path_rules(config: Config, topology: Topology) -> PathRules | None:
             raise UserError(f"traffic.{key} must be null in hardware with tables.scheme=k_shortest")
     if traffic.classes:
         raise UserError("traffic.classes must be empty in hardware with tables.scheme=k_shortest")
-    limits = (("route_computation", "table"), ("host_ports", "flits"))
-    for name, needed in limits:
-        value = getattr(config.router, name)
-        if value != needed:
-            words = f"must be {str(needed).lower()} in hardware with tables.scheme=k_shortest, not {str(value).lower()}"
-            raise UserError(f"router.{name} {words}")
-    if config.lookup.lag.members > 1:
-        raise UserError(
-            f"lookup.lag.members must be 1 in hardware with tables.scheme=k_shortest, not {config.lookup.lag.members}"
-        )
+    if (ends := config.router.host_ports) != "flits":
+        raise UserError(f"router.host_ports must be flits in hardware with tables.scheme=k_shortest, not {ends}")
+    if config.router.route_computation == "lookup":
+        refuse_other_addresses(topology, "tables.scheme=k_shortest in hardware")
     if spread == "packet":
         raise UserError("routing.spread must be flow or entropy in hardware with tables.scheme=k_shortest, not packet")
     turns = False

@@ -20,6 +20,7 @@ from hopforge.model.router.params import RouterParams
 from hopforge.model.router.tables import RouterTables
 from hopforge.model.topology import Topology
 from hopforge.model.topology.base import Aggregation
+from hopforge.model.topology.configured import lid_addresses
 
 __all__ = [
     "BusOperation", "RouterProgram", "engine_registers", "router_program", "row_operations", "tcam_contents",
@@ -117,8 +118,9 @@ def tcam_contents(config: Config, topology: Topology, tables: RouterTables, rout
     """
     reduction = configured_reduction(config, topology)
     outputs = tables.lookup_outputs(router)
-    addresses = [int(address) for address in topology.host_address]
-    keys = reduction.keys(router, topology.host_address).tolist()
+    known = lid_addresses(config, topology)
+    addresses = [int(address) for address in known]
+    keys = reduction.keys(router, known).tolist()
     of_key: dict[int, tuple[int, int]] = {}  # output, and the first host that has it
     for host, (key, output) in enumerate(zip(keys, outputs, strict=True)):
         if output is None:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from hopforge.model.router.allocators import first_at_or_after
-from hopforge.model.router.golden import Flit
+from hopforge.model.router.flit import Flit
 from hopforge.model.router.network import HostModel, Packet, Sender
 from hopforge.model.router.params import RouterParams
 from hopforge.model.router.reply_rules import ReplyRules

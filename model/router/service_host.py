@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from hopforge.model.config import Config
-from hopforge.model.router.golden import Flit
+from hopforge.model.router.flit import Flit
 from hopforge.model.router.network import HostModel, Packet
 from hopforge.model.router.params import RouterParams
 from hopforge.model.router.tables import RouterTables

@@ -24,18 +24,9 @@ from hopforge.model.network.core.candidates import (
     candidate_need,
     candidate_port,
 )
-from hopforge.model.network.core.records import (
-    NET_RECORD,
-    PACKET,
-    PACKET_RECORD,
-    ROUTE_SIGNATURE,
-    Net,
-    host_at,
-    input_port,
-    input_vc,
-    output_vc,
-    vc_in_port,
-)
+from hopforge.model.network.core.layouts import PACKET, PACKET_RECORD
+from hopforge.model.network.core.net_record import NET_RECORD, ROUTE_SIGNATURE, Net
+from hopforge.model.network.core.records import host_at, input_port, input_vc, output_vc, vc_in_port
 from hopforge.model.network.core.state import NetState
 from hopforge.model.network.core.user_code import refuse_mistake
 from hopforge.model.network.settings import RouterParameters, SourceParameters, Tables

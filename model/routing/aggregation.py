@@ -10,14 +10,15 @@ from numpy.typing import NDArray
 
 from hopforge.model.kernel.memory import int32s
 from hopforge.model.network.core.candidates import candidate_port, with_port
-from hopforge.model.network.core.records import ROUTE_SIGNATURE
+from hopforge.model.network.core.net_record import ROUTE_SIGNATURE
 from hopforge.model.routing.plan import RoutingPlan
 from hopforge.model.topology import Topology
 
 # table: 0 ports, 1 logical ports, 2 members, 3 adaptive, then where these begin: 4 logical ports of ports
-# [router, port], 5 members of hosts, 6 ports of members [router, logical port, member], 7 ports that work [..., number
-# in turn] (-1: no more), 8 the table of the algorithm itself
-_P, _G, _M, _ADAPTIVE, _GROUP, _MEMBER, _BY_MEMBER, _WORKING, _OWN, _FIRST = range(10)
+# [router, port], 5 members of addresses, 6 ports of members [router, logical port, member], 7 ports that work [...,
+# number in turn] (-1: no more), 8 the table of the algorithm itself; then 9 addresses of a host (paths), 10 layers: a
+# packet's path is its phase div layers
+(_P, _G, _M, _ADAPTIVE, _GROUP, _MEMBER, _BY_MEMBER, _WORKING, _OWN, _PATHS, _LAYERS, _FIRST) = range(12)
 
 
 def aggregated_plan(
@@ -34,13 +35,14 @@ def aggregated_plan(
         For ``topology.aggregation.logical``. Its relation sees logical ports; it must not look at the state of ports.
     topology : Topology
         With aggregated links.
-    member : ndarray, int64[host]
-        The member of each destination.
+    member : ndarray, int64[address]
+        The member of each address: of host · paths + path.
     by_destination : bool
         Of every group, one of several as well, its member of the destination.
     """
     found = topology.aggregation
     assert found is not None
+    paths = len(member) // topology.hosts
     router = np.arange(topology.routers)[:, None, None]
     works = (found.ports >= 0) & (topology.peer_router[router, np.maximum(found.ports, 0)] >= 0)
     works[:, :, 0] |= ~works.any(axis=2)  # hosts; a group of which nothing works, or that is not there, keeps its name
@@ -53,7 +55,9 @@ def aggregated_plan(
     adaptive = plan.max_candidates > 1 and not by_destination
     parts: list[NDArray[Any]] = [found.group, member, by_member, working, plan.table]
     starts = np.cumsum([_FIRST, *(part.size for part in parts[:-1])])
-    header = [topology.max_ports, found.ports.shape[1], found.members, int(adaptive), *starts]
+    header = [
+        topology.max_ports, found.ports.shape[1], found.members, int(adaptive), *starts, paths, plan.phases // paths,
+    ]  # fmt: skip
     return replace(
         plan,
         route=_over_members(plan.route),
@@ -61,7 +65,7 @@ def aggregated_plan(
         table=np.concatenate([np.array(header), *(part.reshape(-1) for part in parts)]).astype(np.int32),
         max_candidates=plan.max_candidates * (found.members if adaptive else 1),
         unguarded=None if plan.unguarded is None else aggregated_plan(plan.unguarded, topology, member),
-        of_paths=(),
+        of_paths=tuple(aggregated_plan(one, topology, member) for one in plan.of_paths),
         among=None if plan.among is None else aggregated_plan(plan.among, topology, member, by_destination=True),
     )
 
@@ -77,7 +81,10 @@ def _over_members(route: Any) -> Any:
         own = int32s(net.table + 4 * int64(table[_OWN]))  # `table` is at net.table
         count = route(router, arrived, in_vc, packet, net, own, memory, out)
         if table[_ADAPTIVE] == 0:
-            member = table[table[_MEMBER] + packet.dst]
+            address = packet.dst
+            if table[_PATHS] > 1:
+                address = packet.dst * table[_PATHS] + packet.phase // table[_LAYERS]
+            member = table[table[_MEMBER] + address]
             for k in range(count):
                 place = (router * table[_G] + candidate_port(out[k])) * table[_M] + member
                 out[k] = with_port(out[k], table[table[_BY_MEMBER] + place])

@@ -14,6 +14,7 @@ from hopforge.model.routing.plan import RoutingError, RoutingPlan, all_vcs
 from hopforge.model.routing.traffic_classes import class_masks, plan_for_classes
 from hopforge.model.shared import once
 from hopforge.model.topology import Topology
+from hopforge.model.topology.configured import lid_addresses
 from hopforge.model.topology.routing_table import refuse_one_way
 
 
@@ -97,7 +98,7 @@ def _routing_plan(config: Config, topology: Topology) -> RoutingPlan:
     if config.router.lookahead:
         refuse_unknown_next(plan, routing.algorithm)
     if config.router.route_computation == "lookup" and plan.among is not None:
-        _refuse_other_addresses(topology)
+        refuse_other_addresses(topology, "routing.spread with router.route_computation=lookup")
     if config.router.sa == "input_ahead" and plan.max_candidates > 1:
         raise RoutingError(
             f"router.sa: input_ahead needs one port for a destination; {routing.algorithm} gives several"
@@ -131,14 +132,20 @@ def _refuse_other_sources(config: Config) -> None:
             raise RoutingError(f"routing.algorithm {name} chooses hosts' VCs by the destination: not with {other}")
 
 
-def _refuse_other_addresses(topology: Topology) -> None:
-    """Refuse lookup engines whose routers would hash other addresses than the numbers of the hosts."""
+def refuse_other_addresses(topology: Topology, who: str) -> None:
+    """Refuse addresses that are not the numbers of the hosts, where `who` takes them for those: it would hash others.
+
+    Raises
+    ------
+    RoutingError
+        Naming the first such host.
+    """
     wrong = np.flatnonzero(topology.host_address != np.arange(topology.hosts))
     if len(wrong):
         host = int(wrong[0])
         raise RoutingError(
-            "routing.spread with router.route_computation=lookup needs addresses that are the numbers of hosts "
-            f"(section address); that of host {host} is {int(topology.host_address[host])}"
+            f"{who} needs addresses that are the numbers of hosts (section address); that of host {host} is "
+            f"{int(topology.host_address[host])}"
         )
 
 
@@ -154,4 +161,4 @@ def over_members(config: Config, topology: Topology, plan: RoutingPlan) -> Routi
     if plan.agents is not None:
         raise RoutingError("routing.algorithm dqn cannot use aggregated links (topology.aggregation)")
     reduction = configured_reduction(config, topology)
-    return aggregated_plan(plan, topology, reduction.member_array(topology.host_address))
+    return aggregated_plan(plan, topology, reduction.member_array(lid_addresses(config, topology)))

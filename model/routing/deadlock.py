@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from hopforge.model.errors import UserError
 from hopforge.model.network.core.candidates import candidate_mask, candidate_port
-from hopforge.model.network.core.records import ACTIVE, HOST_VC_BITS, VA, WORMHOLE
+from hopforge.model.network.core.kinds import ACTIVE, HOST_VC_BITS, VA, WORMHOLE
 from hopforge.model.network.core.state import NetState
 from hopforge.model.routing.acknowledge_channels import acknowledge_edges
 from hopforge.model.routing.fields_read import FieldsRead, fields_read

@@ -11,7 +11,8 @@ from numba import int64, njit, uint64
 
 from hopforge.model.kernel.bits import trailing_zeros
 from hopforge.model.network.core.draws import draw_below
-from hopforge.model.network.core.records import Net, output_vc
+from hopforge.model.network.core.net_record import Net
+from hopforge.model.network.core.records import output_vc
 from hopforge.model.routing.channel_classes import TURNS, find_classes
 from hopforge.model.routing.detour_rules import (
     RULES,

@@ -24,22 +24,22 @@ from hopforge.model.routing.plan import RoutingPlan, need_kind, need_vcs, regist
 from hopforge.model.topology import Topology
 from hopforge.model.topology.parallel_links import links_of_a_pair
 
-# table: that of `dragonfly_ways`; FREE0: VCs before the global link; FREE1: 1 if a packet has only those of its class
-# on the channel to its host
+# table: that of `dragonfly_ways`; FREE0: VCs before the global link; FREE1: VCs on it and behind it, and `_KEEPS` if a
+# packet has only those of its class on the channel to its host
+_KEEPS = 1 << 16
 
 
 @njit
 def _mask(table: Any, crossed: bool) -> int:
     """VCs of a packet's class: before the global link, or on it and behind it."""
-    before = table[FREE0]
-    return ((1 << table[VCS]) - 1) & ~before if crossed else before
+    return table[FREE1] & (_KEEPS - 1) if crossed else table[FREE0]
 
 
 @njit
 def _one_way(router: int, dst: int, number: int, crossed: bool, table: Any, out: Any) -> int:
     port = port_to_host(table, router, dst, number)
     crossed = crossed or port >= table[P] + table[A] - 1
-    any_class = port < table[P] and table[FREE1] == 0
+    any_class = port < table[P] and table[FREE1] < _KEEPS
     out[0] = candidate(port, (1 << table[VCS]) - 1 if any_class else _mask(table, crossed))
     return 1
 
@@ -78,8 +78,9 @@ def _over_all_links(
 def prepare_dragonfly_min(topology: Topology, vcs: int, options: dict[str, Any]) -> RoutingPlan:
     """Direct: the lower half of the VCs before the global link, the upper half on it and after it.
 
-    ``ejection: class`` keeps a packet to its half on the channel to the host, as BookSim does. ``links: adaptive``
-    leaves the choice among the global links of two groups to VC allocation.
+    ``class_vcs: one`` takes VC 0 before and VC 1 after it, as BookSim does. ``ejection: class`` keeps a packet to its
+    class on the channel to the host, as BookSim does. ``links: adaptive`` leaves the choice among the global links of
+    two groups to VC allocation.
     """
     need_kind(topology, "dragonfly_min", "dragonfly")
     need_vcs("dragonfly_min", vcs, 2)
@@ -87,7 +88,9 @@ def prepare_dragonfly_min(topology: Topology, vcs: int, options: dict[str, Any])
         need_links(topology, "dragonfly_min", around=False)
     rule = options.get("links", "own_first")
     table = ways_table(topology, vcs, rule)
-    table[FREE0], table[FREE1] = vc_range(0, vcs // 2 - 1), options.get("ejection", "any") == "class"
+    first, last = (0, 1) if options.get("class_vcs", "half") == "one" else (vcs // 2 - 1, vcs - 1)
+    keeps = _KEEPS if options.get("ejection", "any") == "class" else 0
+    table[FREE0], table[FREE1] = vc_range(0, first), vc_range(first + 1, last) | keeps
     if links_of_a_pair(topology) == 1 or rule in ("own_first", "destination"):
         return regular(RoutingPlan(relation(_minimal), table))
     every, most = relation(_over_all_links), topology.max_ports

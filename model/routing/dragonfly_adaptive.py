@@ -12,7 +12,8 @@ from numba import njit
 
 from hopforge.model.network.core.candidates import candidate
 from hopforge.model.network.core.draws import draw_below
-from hopforge.model.network.core.records import Net, output_vc
+from hopforge.model.network.core.net_record import Net
+from hopforge.model.network.core.records import output_vc
 from hopforge.model.routing.dragonfly_ways import (
     FREE0,
     GROUPS,

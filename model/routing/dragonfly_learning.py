@@ -17,7 +17,7 @@ from hopforge.model.kernel.memory import words
 from hopforge.model.kernel.rng import next_float
 from hopforge.model.network.core.candidates import candidate, candidate_port
 from hopforge.model.network.core.draws import draw_below
-from hopforge.model.network.core.records import Net
+from hopforge.model.network.core.net_record import Net
 from hopforge.model.network.parts.feedback import Feedback, learner, reporter
 from hopforge.model.numbers.q_rule import keeps_minimal
 from hopforge.model.routing.dragonfly_ways import (

@@ -20,19 +20,18 @@ from numba.core.dispatcher import Dispatcher
 from hopforge.model.network.core import user_code
 from hopforge.model.network.core.candidates import candidate
 from hopforge.model.network.core.draws import draw_below
-from hopforge.model.network.core.records import (
-    FIXED,
+from hopforge.model.network.core.layouts import (
     HOST,
     INPUT_PORT,
     INPUT_VC,
     MESSAGE,
-    NET,
     OUTPUT_PORT,
     OUTPUT_VC,
     PACKET,
     RANK,
     ROUTER,
 )
+from hopforge.model.network.core.net_record import FIXED, NET
 
 #: fields of a packet that the proof explores; the destination always
 EXPLORED = ("src", "length", "hops", "phase", "via", "user0", "user1")

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from hopforge.model.kernel.checked import UNKNOWN_LINE, VALUE_BITS, call_checked
 from hopforge.model.kernel.compile import c_function, inlined, inner, kernel
 from hopforge.model.network.core.candidates import candidate_mask, candidate_port
-from hopforge.model.network.core.records import ROUTE_SIGNATURE, Net
+from hopforge.model.network.core.net_record import ROUTE_SIGNATURE, Net
 from hopforge.model.network.core.user_code import (
     COUNT,
     FOREIGN_TABLE,

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from hopforge.model.config.router import RouterConfig
 from hopforge.model.kernel.memory import words
 from hopforge.model.kernel.rng import next_float
-from hopforge.model.network.core.records import Net
+from hopforge.model.network.core.net_record import Net
 from hopforge.model.numbers.q_rule import RATE_BITS, in_steps, learned, rate_words, step_and_largest
 from hopforge.model.topology import Topology
 from hopforge.model.topology.link_times import dragonfly_times

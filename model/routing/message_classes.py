@@ -8,7 +8,7 @@ import numpy as np
 from numba import njit
 
 from hopforge.model.network.core.candidates import MASK_AT
-from hopforge.model.network.core.records import ROUTE_SIGNATURE
+from hopforge.model.network.core.net_record import ROUTE_SIGNATURE
 from hopforge.model.routing.fields_read import fields_read
 from hopforge.model.routing.plan import RoutingError, RoutingPlan, all_vcs
 from hopforge.model.topology import Topology

@@ -13,17 +13,9 @@ from hopforge.model.kernel.bits import trailing_zeros
 from hopforge.model.kernel.compile import entry
 from hopforge.model.kernel.memory import floats, int32s, int64s
 from hopforge.model.network.core.candidates import blank_candidates, candidate_mask, candidate_port
-from hopforge.model.network.core.records import (
-    NET_RECORD,
-    PACKET,
-    PACKET_RECORD,
-    ROUTE_SIGNATURE,
-    host_at,
-    input_port,
-    input_vc,
-    output_vc,
-    vc_in_port,
-)
+from hopforge.model.network.core.layouts import PACKET, PACKET_RECORD
+from hopforge.model.network.core.net_record import NET_RECORD, ROUTE_SIGNATURE
+from hopforge.model.network.core.records import host_at, input_port, input_vc, output_vc, vc_in_port
 from hopforge.model.network.core.state import NetState
 from hopforge.model.routing.deadlock import DeadlockError, channel_name
 from hopforge.model.routing.plan import RoutingPlan

@@ -2,7 +2,8 @@
 
 from numba import njit
 
-from hopforge.model.network.core.records import Net, output_vc
+from hopforge.model.network.core.net_record import Net
+from hopforge.model.network.core.records import output_vc
 
 
 @njit

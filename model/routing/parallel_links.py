@@ -9,7 +9,7 @@ from numba import int64, njit
 
 from hopforge.model.kernel.memory import int32s
 from hopforge.model.network.core.candidates import candidate_level, candidate_port, with_port
-from hopforge.model.network.core.records import ROUTE_SIGNATURE
+from hopforge.model.network.core.net_record import ROUTE_SIGNATURE
 from hopforge.model.routing.plan import RoutingPlan
 from hopforge.model.topology import Topology
 from hopforge.model.topology.parallel_links import LinkRule, link_number, parallel_ports

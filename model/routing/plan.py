@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from hopforge.model.errors import UserError
 from hopforge.model.kernel.compile import kernel
-from hopforge.model.network.core.records import ROUTE_SIGNATURE
+from hopforge.model.network.core.net_record import ROUTE_SIGNATURE
 from hopforge.model.network.core.user_code import is_ours, jit_when_used
 from hopforge.model.network.parts.agent_state import AgentParameters
 from hopforge.model.network.parts.feedback import Feedback

@@ -12,17 +12,9 @@ from hopforge.model.kernel.compile import entry, inner
 from hopforge.model.kernel.memory import floats, int32s, int64s
 from hopforge.model.kernel.rng import next_below, seed_streams
 from hopforge.model.network.core.candidates import blank_candidates, candidate_mask, candidate_need, candidate_port
-from hopforge.model.network.core.records import (
-    NET_RECORD,
-    PACKET,
-    PACKET_RECORD,
-    ROUTE_SIGNATURE,
-    host_at,
-    input_port,
-    input_vc,
-    output_vc,
-    vc_in_port,
-)
+from hopforge.model.network.core.layouts import PACKET, PACKET_RECORD
+from hopforge.model.network.core.net_record import NET_RECORD, ROUTE_SIGNATURE
+from hopforge.model.network.core.records import host_at, input_port, input_vc, output_vc, vc_in_port
 from hopforge.model.network.core.state import NetState
 from hopforge.model.network.core.user_code import refuse_mistake
 

@@ -13,12 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hopforge.model.network.core.records import (
-    PACKET,
-    PROGRAM,
-    SCRIPT,
-    TABLE_LENGTH,
-)
+from hopforge.model.network.core.kinds import PROGRAM, SCRIPT, TABLE_LENGTH
+from hopforge.model.network.core.layouts import PACKET
 from hopforge.model.network.core.state import NetState
 from hopforge.model.network.core.user_code import refuse_mistake
 from hopforge.model.progress import tell

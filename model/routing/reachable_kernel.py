@@ -6,20 +6,13 @@ from typing import Any
 from numba import int64, types, uint64
 
 from hopforge.model.kernel.bits import trailing_zeros
-from hopforge.model.kernel.compile import entry, inner
+from hopforge.model.kernel.compile import entry, inlined, inner
 from hopforge.model.kernel.memory import floats, int32s, int64s
 from hopforge.model.network.core.candidates import blank_candidates, candidate_mask, candidate_need, candidate_port
 from hopforge.model.network.core.draws import next_choices
-from hopforge.model.network.core.records import (
-    NET_RECORD,
-    PACKET_RECORD,
-    ROUTE_SIGNATURE,
-    host_at,
-    input_port,
-    input_vc,
-    output_vc,
-    vc_in_port,
-)
+from hopforge.model.network.core.layouts import PACKET_RECORD
+from hopforge.model.network.core.net_record import NET_RECORD, ROUTE_SIGNATURE
+from hopforge.model.network.core.records import host_at, input_port, input_vc, output_vc, vc_in_port
 
 #: most evaluations of the relation that an exploration of `PROOF_LIMIT_S` makes, and draws of one evaluation
 MAX_EVALUATIONS, MAX_DRAWS = 400_000_000, 16
@@ -195,6 +188,100 @@ def _keep_answer(info: Any, answers: Any, masks: Any, place: int, k: int, hops: 
         masks[place, word] = mask[word]
 
 
+@inlined
+def _ask(route: Callable[..., int], net: Any, packet: Any, info: Any, choices: Any, at: Any) -> int:
+    """Ask the relation about a packet of class `at`; one of the codes, and how many candidates in ``info[VALUE]``."""
+    packet.hops, packet.phase, packet.via = int64(at[HOPS]), at[PHASE], at[VIA]
+    packet.user0, packet.user1 = at[USER0], at[USER1]
+    blank_candidates(net, 0)
+    found = route(
+        int64(at[ROUTER]),
+        int64(at[IN_PORT]),
+        int64(at[IN_VC]),
+        packet,
+        net,
+        int32s(net.table),
+        floats(net.memory),
+        int64s(net.candidate),
+    )
+    info[EVALUATIONS] += 1
+    info[VALUE] = found
+    if choices[1] > choices[0]:
+        return MANY_DRAWS
+    if found > info[MOST] or found < 0:
+        return BAD_COUNT
+    _forget(info, packet)
+    info[WORK] += EVALUATION_WORK + 6 * int64(net.ports)
+    return WALKED
+
+
+@inlined
+def _follow(
+    net: Any, packet: Any, info: Any, at: int, router: int, hops: int, most: int, classes: Any, slots: Any,
+    stamps: Any, wanted: Any, steps: Any,
+) -> int:  # fmt: skip
+    """Enter what the candidates of class `at` lead to; 1: packets may leave, 0: they may not; below 0: minus a code."""
+    ports, vcs, inputs = int64(net.ports), int64(net.vcs), int64(net.input_vcs)
+    candidates = int64s(net.candidate)
+    count, moves = info[CLASSES], info[STEPS]
+    first_move, leaves, ways = moves, 0, 0
+    for k in range(info[VALUE]):
+        packed = candidates[k]
+        o, mask = candidate_port(packed), uint64(candidate_mask(packed))
+        if o >= ports:
+            info[VALUE] = o
+            return -BAD_PORT
+        while mask != uint64(0):
+            w = trailing_zeros(mask)
+            mask &= mask - uint64(1)
+            if w >= vcs:
+                break
+            bit = o * vcs + w
+            m = router * ports * vcs + bit
+            output = output_vc(net, m)
+            target = int64(output.target)
+            if target < 0:
+                return -NO_OUTPUT
+            if candidate_need(packed) > int64(output.depth):
+                continue
+            ways += 1
+            if target >= inputs:
+                leaves = 1
+                continue
+            if packet.phase < 0 or packet.phase >= info[PHASES]:
+                info[VALUE] = packet.phase
+                return -BAD_PHASE
+            if count >= most or moves >= len(steps):
+                return -NO_ROOM
+            wanted[at, bit >> 6] |= uint64(1) << uint64(bit & 63)
+            to = input_vc(net, target)
+            port = input_port(net, to.port)
+            following = _enter(
+                info, classes, slots, stamps, wanted, count, int64(port.router), int64(port.port),
+                vc_in_port(net, to), hops + 1, packet,
+            )  # fmt: skip
+            count += 1 if following == count else 0
+            steps[moves, 0], steps[moves, 1] = m, following
+            moves += 1
+    info[CLASSES], info[STEPS] = count, moves
+    info[WORK] += (moves - first_move) * (STEP_WORK + 2 * int64(wanted.shape[1]))
+    return leaves if ways > 0 else -NO_OUTPUT
+
+
+@inlined
+def _note_outcome(info: Any, outcomes: Any, at: int, first: int, last: int, leaves: int) -> bool:
+    """Note that an answer for class `at` has the steps from `first` to `last`; False: no room."""
+    if info[KEEP] == 0:
+        return True
+    answers = info[OUTCOMES]
+    if answers >= len(outcomes):
+        return False
+    outcomes[answers, 0], outcomes[answers, 1] = at, first
+    outcomes[answers, 2], outcomes[answers, 3] = last, leaves
+    info[OUTCOMES] += 1
+    return True
+
+
 @inner
 def _group(
     route: Callable[..., int], net: Any, packet: Any, info: Any, choices: Any, first_host: int, last_host: int,
@@ -205,120 +292,55 @@ def _group(
     A class whose only answer is that of an earlier one at its router leads to the same classes: both have the same
     steps.
     """
-    ports, vcs, inputs = int64(net.ports), int64(net.vcs), int64(net.input_vcs)
-    words, mine = int64(wanted.shape[1]), masks[len(masks) - 1]
-    at, answers, moves = info[CLASSES], info[OUTCOMES], info[STEPS]
+    mine = masks[len(masks) - 1]
+    at = info[CLASSES]
     most, first_class = len(classes), at
     if info[DENSE] == 0:
         most = min(most, at + (len(slots) >> 1))
     if not _start(net, packet, info, first_host, last_host, classes, slots, stamps, wanted):
         return NO_ROOM
-    count = info[CLASSES]
     candidates = int64s(net.candidate)
-    while at < count:
+    while at < info[CLASSES]:
         router, hops = int64(classes[at, ROUTER]), int64(classes[at, HOPS])
         info[CLASS] = at
         again = True
         while again:
-            packet.hops, packet.phase, packet.via = hops, classes[at, PHASE], classes[at, VIA]
-            packet.user0, packet.user1 = classes[at, USER0], classes[at, USER1]
-            blank_candidates(net, 0)
-            found = route(
-                router,
-                int64(classes[at, IN_PORT]),
-                int64(classes[at, IN_VC]),
-                packet,
-                net,
-                int32s(net.table),
-                floats(net.memory),
-                candidates,
-            )
-            info[EVALUATIONS] += 1
-            info[VALUE] = found
-            if choices[1] > choices[0]:
-                return MANY_DRAWS
-            if found > info[MOST] or found < 0:
-                return BAD_COUNT
-            _forget(info, packet)
-            info[WORK] += EVALUATION_WORK + 6 * ports
+            code = _ask(route, net, packet, info, choices, classes[at])
+            if code != WALKED:
+                return code
             alike = (
                 choices[1] == 0
                 and packet.phase >= 0
                 and packet.phase < info[PHASES]
-                and _ports_of_answer(net, candidates, found, mine)
+                and _ports_of_answer(net, candidates, info[VALUE], mine)
             )
             place = int64(-1)
             if alike:
                 place = _place_of_answer(router, mine)
                 after = min(hops + 1, info[HOPS_CAP])
                 if _is_kept(info, kept, masks, place, after, packet, mine):
-                    for word in range(words):
+                    for word in range(wanted.shape[1]):
                         wanted[at, word] = wanted[kept[place, 1], word]
-                    if info[KEEP] != 0:
-                        if answers >= len(outcomes):
-                            return NO_ROOM
-                        outcomes[answers, 0], outcomes[answers, 1] = at, kept[place, 6]
-                        outcomes[answers, 2], outcomes[answers, 3] = kept[place, 7], kept[place, 8]
-                        answers += 1
+                    if not _note_outcome(info, outcomes, at, kept[place, 6], kept[place, 7], kept[place, 8]):
+                        return NO_ROOM
                     break
                 _keep_answer(info, kept, masks, place, at, after, packet, mine)
-            first_move, leaves, ways = moves, 0, 0
-            for k in range(found):
-                packed = candidates[k]
-                o, mask = candidate_port(packed), uint64(candidate_mask(packed))
-                if o >= ports:
-                    info[VALUE] = o
-                    return BAD_PORT
-                while mask != uint64(0):
-                    w = trailing_zeros(mask)
-                    mask &= mask - uint64(1)
-                    if w >= vcs:
-                        break
-                    bit = o * vcs + w
-                    m = router * ports * vcs + bit
-                    output = output_vc(net, m)
-                    target = int64(output.target)
-                    if target < 0:
-                        return NO_OUTPUT
-                    if candidate_need(packed) > int64(output.depth):
-                        continue
-                    ways += 1
-                    if target >= inputs:
-                        leaves = 1
-                        continue
-                    if packet.phase < 0 or packet.phase >= info[PHASES]:
-                        info[VALUE] = packet.phase
-                        return BAD_PHASE
-                    if count >= most or moves >= len(steps):
-                        return NO_ROOM
-                    wanted[at, bit >> 6] |= uint64(1) << uint64(bit & 63)
-                    to = input_vc(net, target)
-                    port = input_port(net, to.port)
-                    following = _enter(
-                        info, classes, slots, stamps, wanted, count, int64(port.router), int64(port.port),
-                        vc_in_port(net, to), hops + 1, packet,
-                    )  # fmt: skip
-                    count += 1 if following == count else 0
-                    steps[moves, 0], steps[moves, 1] = m, following
-                    moves += 1
-            if ways == 0:
-                return NO_OUTPUT
-            info[WORK] += (moves - first_move) * (STEP_WORK + 2 * words)
+            first_move = info[STEPS]
+            leaves = _follow(
+                net, packet, info, at, router, hops, most, classes, slots, stamps, wanted, steps
+            )  # fmt: skip
+            if leaves < 0:
+                return -leaves
             if place >= 0:
-                kept[place, 6], kept[place, 7], kept[place, 8] = first_move, moves, leaves
-            if info[KEEP] != 0:
-                if answers >= len(outcomes):
-                    return NO_ROOM
-                outcomes[answers, 0], outcomes[answers, 1] = at, first_move
-                outcomes[answers, 2], outcomes[answers, 3] = moves, leaves
-                answers += 1
+                kept[place, 6], kept[place, 7], kept[place, 8] = first_move, info[STEPS], leaves
+            if not _note_outcome(info, outcomes, at, first_move, info[STEPS], leaves):
+                return NO_ROOM
             again = choices[1] != 0 and next_choices(choices)
         at += 1
-        if info[EVALUATIONS] > info[MOST_EVALUATIONS] or count - first_class > info[LIMIT]:
+        if info[EVALUATIONS] > info[MOST_EVALUATIONS] or info[CLASSES] - first_class > info[LIMIT]:
             return MANY_STATES
         if info[WORK] > info[MOST_WORK]:
             return LONG
-    info[CLASSES], info[OUTCOMES], info[STEPS] = count, answers, moves
     return WALKED
 
 

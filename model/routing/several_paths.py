@@ -28,14 +28,14 @@ _R, _PATHS, _LAYERS, _ALL, _RISE, _ONLY, _HOME, _PORT, _MASK, _NEXT, _LAYER, _FI
 def _follow(router: int, packet: Any, table: Any, out: Any, path: int) -> int:
     """Go on along the path of a packet; `path`: that of one which stands at its source, else -1."""
     there = table[table[_HOME] + packet.dst]
+    pair = router * table[_R] + there
+    pairs = table[_R] * table[_R]
+    if path >= 0:  # one that stays at this router, too: lookup engines see its address
+        packet.phase = path * table[_LAYERS] + table[table[_LAYER] + path * pairs + pair]
     if there == router:
         out[0] = candidate(table[table[_PORT] + packet.dst], table[_ALL])
         return 1
-    pair = router * table[_R] + there
-    pairs = table[_R] * table[_R]
-    if path >= 0:
-        packet.phase = path * table[_LAYERS] + table[table[_LAYER] + path * pairs + pair]
-    else:
+    if path < 0:
         path = packet.phase // table[_LAYERS]
         packet.phase += table[_RISE]
     port = table[table[_NEXT] + path * pairs + pair]

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from hopforge.model.network.core.records import WORMHOLE
+from hopforge.model.network.core.kinds import WORMHOLE
 from hopforge.model.network.core.state import NetState
 from hopforge.model.routing.deadlock import DeadlockError, check_routing, is_acyclic, relation_to_prove
 from hopforge.model.routing.fields_read import fields_read

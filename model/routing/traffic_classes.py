@@ -10,7 +10,7 @@ from numba import int64, njit
 
 from hopforge.model.kernel.memory import int32s
 from hopforge.model.network.core.candidates import MASK_AT
-from hopforge.model.network.core.records import ROUTE_SIGNATURE
+from hopforge.model.network.core.net_record import ROUTE_SIGNATURE
 from hopforge.model.routing.message_classes import refuse_named_vcs
 from hopforge.model.routing.plan import RoutingError, RoutingPlan, all_vcs
 from hopforge.model.topology import Topology

@@ -1,5 +1,8 @@
 """The network of routers that a configuration describes, with its aggregated links."""
 
+import numpy as np
+from numpy.typing import NDArray
+
 from hopforge.model.config import Config
 from hopforge.model.topology import Topology, TopologyError, build
 from hopforge.model.topology.aggregation import aggregate
@@ -30,3 +33,21 @@ def network_topology(config: Config) -> Topology:
             f"{MAX_PORTS}",
         )
     return found
+
+
+def lid_addresses(config: Config, topology: Topology) -> NDArray[np.int64]:
+    """Return the addresses of all hosts, int64[host · lids + path]: address of the host · lids + path.
+
+    Raises
+    ------
+    TopologyError
+        Addresses that do not fit (docs/definitions/several-paths.md).
+    """
+    lids = config.lids
+    bits = int(topology.host_address.max()).bit_length() + lids.bit_length() - 1
+    if lids > 1 and bits > config.address.width_bits:
+        raise TopologyError(
+            "address.width_bits",
+            f"must be at least {bits} for {lids} LIDs for each host, not {config.address.width_bits}",
+        )
+    return (topology.host_address[:, None] * lids + np.arange(lids)).reshape(-1)

@@ -4,7 +4,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hopforge.model.workload import operations as op
-from hopforge.model.workload.program import Program, numbered
+from hopforge.model.workload.matched_receives import numbered
+from hopforge.model.workload.program import Program
 from hopforge.model.workload.schedule import CALC, MAX_OPERATIONS, RECV, SEND, Edges, GoalError, Schedule
 
 #: largest time of a computation

@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from hopforge.model.network.core.records import RECEIVED, TAIL
+from hopforge.model.network.core.kinds import RECEIVED, TAIL
 from hopforge.model.network.parts.class_sources import CLASS_NUMBER_BITS
 from hopforge.model.network.parts.replies import REPLY_NUMBER
 from hopforge.model.network.settings import Script

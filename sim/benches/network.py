@@ -20,7 +20,7 @@ from hopforge.model.config import Config
 from hopforge.model.errors import UserError
 from hopforge.model.lookup.csr import csr_map
 from hopforge.model.lookup.golden.tcam import SRAM_WRITE_CYCLES
-from hopforge.model.network.core.records import DRAINED, FINISHED, GRANTED, RECEIVED, SENT
+from hopforge.model.network.core.kinds import DRAINED, FINISHED, GRANTED, RECEIVED, SENT
 from hopforge.model.router.csr import PORT_COUNTERS, ROUTER_CSR_ADDR_BITS, engine_address
 from hopforge.model.router.params import RouterParams
 from hopforge.model.router.program import BusOperation

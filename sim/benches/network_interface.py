@@ -21,7 +21,7 @@ from hopforge.model.router.csr import (
     engine_address,
     router_csr_map,
 )
-from hopforge.model.router.golden import PortInputs, PortOutputs
+from hopforge.model.router.flit import PortInputs, PortOutputs
 from hopforge.model.router.links import topology_hosts
 from hopforge.model.router.network import HostModel, Packet
 from hopforge.model.router.params import Route, RouterParams

@@ -8,7 +8,7 @@ import numpy as np
 
 from hopforge.hw.service_host import ServiceHost as Hardware
 from hopforge.model.router.acknowledging_host import AcknowledgingHost, CameHead, HardwareRules
-from hopforge.model.router.golden import HEAD, TAIL, Flit, PortInputs, PortOutputs
+from hopforge.model.router.flit import HEAD, TAIL, Flit, PortInputs, PortOutputs
 from hopforge.model.router.params import RouterParams
 from hopforge.sim.drive.replay import Bench, Replay
 from hopforge.sim.drive.wide_columns import wide_replay

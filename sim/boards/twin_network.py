@@ -7,7 +7,7 @@ from hopforge.gen.design import NetworkDesign
 from hopforge.model.board.random_words import host_seed, next_word
 from hopforge.model.lookup.csr import WORD_BITS
 from hopforge.model.router.configured import network_links
-from hopforge.model.router.golden import Flit
+from hopforge.model.router.flit import Flit
 from hopforge.model.router.links import topology_hosts
 from hopforge.model.router.network import HostModel, NetworkModel, Packet
 from hopforge.model.router.params import RouterParams

@@ -143,6 +143,11 @@ class Settings:
         """Say of keys that they have no effect in this configuration."""
         self.without_effect |= {key: why for key in keys if key in self.given}
 
+    def has_effect(self, *keys: str) -> None:
+        """Take back that keys have no effect: something else reads them."""
+        for key in keys:
+            self.without_effect.pop(key, None)
+
     def refuse(self, key: str, why: str) -> NoReturn:
         """End the translation: the key with the value that counts, and where it stands."""
         setting = self._texts.get(key) or self._numbers.get(key)

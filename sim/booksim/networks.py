@@ -171,7 +171,8 @@ def _dragonfly(settings: Settings, beside: Supplement) -> Network:
         settings, "dragonflynew", {"min": {"algorithm": "dragonfly_min", "ejection": "class"}},
         {"ugal": "BookSim's own deadlocks (both parts of a detour on one virtual channel); see ugal_group, ugal_node"},
     )  # fmt: skip
-    settings.must_be("num_vcs", 2, "BookSim's min uses VC 0 and VC 1 only; 2 is translated")
+    if settings.at_least("num_vcs", 2, 16) != 2:
+        routing["class_vcs"] = "one"  # links take VC 0 or 1, hosts all
     settings.no_effect("links of a dragonfly take 10 and 100 cycles either way", "use_noc_latency")
     hosts = k * 2 * k * (2 * k * k + 1)
     links = {"link_latency_cycles": 10, "global_latency_cycles": 100}

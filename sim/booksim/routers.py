@@ -6,8 +6,8 @@ from hopforge.sim.booksim.keys import Settings, with_parameters
 
 #: allocators of both, and whether BookSim's has arbiters of a kind of their own
 _ALLOCATORS = {"islip": "islip", "separable_input_first": "input_first", "separable_output_first": "output_first",
-               "wavefront": "wavefront", "max_size": "max_size"}  # fmt: skip
-_LACKS = {"pim", "loa", "rr_wavefront", "select"}
+               "wavefront": "wavefront", "max_size": "max_size", "select": "islip"}  # fmt: skip
+_LACKS = {"pim", "loa", "rr_wavefront"}
 _ARBITERS = ("round_robin", "matrix")
 #: keys that the router iq does not pass to its allocators (`Allocator::NewAllocator` without a configuration)
 _NOT_ASKED = ("arb_type", "alloc_iters")
@@ -89,10 +89,10 @@ def _stages(settings: Settings, router: dict[str, Any]) -> dict[str, Any]:
 
 def _buffer_flits(settings: Settings, vcs: int) -> int:
     shared = settings.whole("buf_size")
-    if shared > 0:
+    if shared >= 0:
         settings.no_effect("buf_size says the size of all buffers of a port", "vc_buf_size")
-        if shared % vcs:
-            settings.refuse("buf_size", f"must be a multiple of num_vcs = {vcs}; BookSim drops the rest")
+        if shared % vcs or not shared:
+            settings.refuse("buf_size", f"must be a multiple of num_vcs = {vcs} above 0; BookSim drops the rest")
         return shared // vcs
     return settings.at_least("vc_buf_size", 1, 65535)
 
@@ -134,8 +134,8 @@ def _allocators(settings: Settings) -> dict[str, Any]:
             why = f"hopforge has no allocator {name}" if name in _LACKS else "BookSim has no such allocator"
             settings.refuse(key, f"{why}; it has {', '.join(_ALLOCATORS)}")
         found[ours] = _ALLOCATORS[name]
-        if name == "islip":
-            iterations[key] = _iterations(settings, key, parameters)
+        if name in ("islip", "select"):
+            iterations[key] = _iterations(settings, key, name, parameters)
             arbiters[key] = "round_robin"
         elif name not in ("wavefront", "max_size"):
             iterations[key] = 1
@@ -154,10 +154,12 @@ def _allocators(settings: Settings) -> dict[str, Any]:
     return found
 
 
-def _iterations(settings: Settings, key: str, parameters: list[str]) -> int:
-    """Return the iterations of ``islip(n)``."""
+def _iterations(settings: Settings, key: str, name: str, parameters: list[str]) -> int:
+    """Return the iterations of ``islip(n)``; ``select`` is iSLIP of one iteration that knows priorities."""
     if not parameters:
         return 1
+    if name == "select" and parameters[0] != "1":
+        settings.refuse(key, "hopforge has select with one iteration only; in further ones BookSim's keeps old grants")
     if not parameters[0].isdecimal() or not 1 <= int(parameters[0]) <= _MOST_ITERATIONS:
         settings.refuse(key, f"hopforge's islip makes 1 to {_MOST_ITERATIONS} iterations")
     return int(parameters[0])
@@ -170,12 +172,20 @@ def _speculation(settings: Settings) -> dict[str, Any]:
         return {}
     settings.must_be("spec_check_elig", 1, "hopforge drops speculative grants without a virtual channel")
     settings.must_be("spec_check_cred", 1, "hopforge drops speculative grants without a credit")
-    settings.must_be("spec_mask_by_reqs", 0, "hopforge masks by grants, not by requests")
-    own, other = settings.text("sw_allocator"), settings.text("spec_sw_allocator")
+    (own, rest), (other, others) = (_allocator(settings, key) for key in ("sw_allocator", "spec_sw_allocator"))
     if other == "prio":
-        if own == "max_size":
-            settings.refuse("speculative", "BookSim's max_size knows no priorities; hopforge does that for islip only")
+        if own in ("max_size", "select"):
+            lacks = "BookSim's max_size knows no" if own == "max_size" else "hopforge's iSLIP knows no"
+            settings.refuse("speculative", f"{lacks} priorities; hopforge shares sw_allocator = islip only")
+        settings.no_effect("for a spec_sw_allocator of its own only", "spec_mask_by_reqs")
         return {"speculation": "shared" if own == "islip" else True}
-    if other != own:
-        settings.refuse("spec_sw_allocator", f"must be prio or the switch allocator {own}")
+    settings.must_be("spec_mask_by_reqs", 0, "hopforge masks by grants, not by requests")
+    if (_ALLOCATORS.get(other), others) != (_ALLOCATORS[own], rest):
+        settings.refuse("spec_sw_allocator", f"must be prio or the switch allocator {settings.text('sw_allocator')}")
     return {"speculation": True}
+
+
+def _allocator(settings: Settings, key: str) -> tuple[str, list[str]]:
+    """Return an allocator's name, and what stands in brackets without what is BookSim's default there."""
+    name, parameters = with_parameters(settings.text(key))
+    return name, [] if parameters in (["1"], ["round_robin"]) else parameters

@@ -113,7 +113,9 @@ def _digit_shift(settings: Settings, name: str, parameters: list[str], hosts: in
     """Every digit of the terminal's number in base xr · k is moved on, n digits."""
     if not all(one.isdecimal() and len(one) < 7 for one in parameters):
         settings.refuse("traffic", "its parameters k, n, xr must be whole numbers")
-    given = [int(one) for one in parameters] + [settings.whole(key) for key in ("k", "n", "xr")[len(parameters):]]
+    asked = ("k", "n", "xr")[len(parameters) :]
+    given = [int(one) for one in parameters] + [settings.whole(key) for key in asked]
+    settings.has_effect(*asked)
     k, n, xr = given[:3]
     base = k * xr
     if n < 0 or base < 1 or base ** min(n, 64) > hosts:
@@ -188,6 +190,7 @@ def _source(settings: Settings, load: float, mean: float) -> dict[str, Any]:
     if name == "bernoulli":
         settings.no_effect("injection_process bernoulli has no bursts", *_BURST)
         return {}
+    settings.no_effect("injection_process says it in brackets", *_BURST[: len(parameters)])
     if name != "on_off" or len(parameters) > 3:
         settings.refuse("injection_process", "hopforge has bernoulli and on_off(alpha,beta,r1)")
     try:

@@ -69,7 +69,7 @@ class CollectivesReport:
             "on purpose",
             f"{counts['wrong']} operations of which a member names another, {counts['errors']} words tell",
         )
-        yield "mismatches", "0" if result.first is None else f"{result.mismatches} cycles; first {result.first}"
+        yield "mismatches", result.words
 
 
 def cosim_collectives(

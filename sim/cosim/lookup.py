@@ -74,7 +74,7 @@ class CosimReport:
         yield "time", f"golden {self.golden_s:.1f} s, build {self.build_s:.1f} s, run {self.run_s:.1f} s"
         if self.waves is not None:
             yield "waves", str(self.waves)
-        yield "mismatches", "0" if result.first is None else f"{result.mismatches} cycles; first {result.first}"
+        yield "mismatches", result.words
 
 
 def cosim(

@@ -92,7 +92,7 @@ class NetworkReport:
         )
         if self.waves is not None:
             yield "waves", str(self.waves)
-        yield "mismatches", "0" if result.first is None else f"{result.mismatches} cycles; first {result.first}"
+        yield "mismatches", result.words
 
 
 def cosim_network(

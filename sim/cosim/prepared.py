@@ -47,11 +47,6 @@ def prepare_network(
     UserError
         Routers that the hardware or the simulator cannot be, or nothing to compare.
     """
-    if (simulator or config.cosim.simulator) == "icarus" and config.router.route_computation == "lookup":
-        raise UserError(
-            "--simulator must be verilator for --part network with router.route_computation=lookup, not icarus, which "
-            "loses the port link_change"
-        )
     reorder = config.traffic.reorder
     if reorder is not None and reorder.buffer_packets is not None:
         raise UserError(

@@ -57,7 +57,7 @@ class QTableReport:
         yield "cycles", f"{result.cycles}, every output compared in each"
         yield "answers", f"{self.answers}, {self.detours} of them another port than the minimal one"
         yield "updates", str(self.updates)
-        yield "mismatches", "0" if result.first is None else f"{result.mismatches} cycles; first {result.first}"
+        yield "mismatches", result.words
 
 
 def cosim_q_table(

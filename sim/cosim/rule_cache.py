@@ -67,7 +67,7 @@ class RuleCacheReport:
         )
         yield "lines", f"{counts['fills']:,} filled, {counts['evictions']:,} evicted, {counts['drops']:,} dropped"
         yield "updates", ", ".join(f"{counts[name]:,} {name}" for name in _UPDATES)
-        yield "mismatches", "0" if result.first is None else f"{result.mismatches} cycles; first {result.first}"
+        yield "mismatches", result.words
 
 
 def cosim_rule_cache(

@@ -62,7 +62,7 @@ class ServiceHostReport:
         yield "size", f"table of {rules.table} entries, {rules.queue} places, {rules.own} for acknowledges of its own"
         yield "cycles", f"{result.cycles}, every output compared in each"
         yield "events", ", ".join(f"{count:,} {words}" for words, count in self.events.items())
-        yield "mismatches", "0" if result.first is None else f"{result.mismatches} cycles; first {result.first}"
+        yield "mismatches", result.words
 
 
 def cosim_service_host(

@@ -6,7 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hopforge.model.lookup.fast import layout as lk
-from hopforge.model.router.golden import Flit, PortInputs, PortOutputs, RouterModel
+from hopforge.model.router.flit import Flit, PortInputs, PortOutputs
+from hopforge.model.router.golden import RouterModel
 from hopforge.model.router.params import RouterParams
 from hopforge.sim.drive.router_stimulus import router_stimulus
 from hopforge.sim.drive.router_traffic import (

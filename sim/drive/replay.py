@@ -78,6 +78,11 @@ class ReplayResult(NamedTuple):
     mismatches: int
     first: Mismatch | None
 
+    @property
+    def words(self) -> str:
+        """How many cycles differed, and what was the first, for people."""
+        return "0" if self.first is None else f"{self.mismatches} cycles; first {self.first}"
+
 
 @dataclass(frozen=True, eq=False)
 class Replay:

@@ -6,6 +6,7 @@ import numpy as np
 from numba import int64, uint64
 from numpy.typing import NDArray
 
+from hopforge.model.kernel.bits import trailing_zeros
 from hopforge.model.kernel.compile import counted, inner
 from hopforge.model.kernel.memory import int8s, int64s
 from hopforge.model.lookup.csr import COUNTERS, csr_map
@@ -15,11 +16,12 @@ from hopforge.model.lookup.fast.response import visible_response
 from hopforge.model.lookup.fast.state import EngineState, engine_state
 from hopforge.model.network.core.candidates import candidate_port
 from hopforge.model.network.core.events import answer_ahead
-from hopforge.model.network.core.records import AHEAD_ENGINES, fifo_of, input_port, input_vc
+from hopforge.model.network.core.kinds import AHEAD_ENGINES
+from hopforge.model.network.core.records import fifo_of, input_port, input_vc, packet_at
 from hopforge.model.router.params import CLASS_BITS, PORT_BITS, RouterParams
 from hopforge.sim.drive.router_surroundings import ADDRESS, CLOSING, LAST_MOVE, NEXT_ROUTE, RATES, mask_below
 from hopforge.sim.drive.router_traffic import RouterTraffic
-from hopforge.sim.drive.single_router import routed
+from hopforge.sim.drive.single_router import one_of, routed
 from hopforge.sim.drive.stimulus import (
     E_ANSWERED,
     E_CLOSING,
@@ -112,12 +114,25 @@ def lookup_engines(params: RouterParams, traffic: RouterTraffic) -> Engines:
     )  # fmt: skip
 
 
+def _known_ports(params: RouterParams) -> list[int]:
+    """Return the ports that packets may take from each input VC, a mask; of those that may take any."""
+    p = params
+    masks = [
+        sum(1 << o for o in range(p.ports) if p.vc_mask(0, i, v, o)) for i in range(p.ports) for v in range(p.vcs)
+    ]
+    return [mask for mask in masks if mask]
+
+
 def _looked_up(params: RouterParams, rng: np.random.Generator) -> NDArray[np.int64]:
     """Return what lookups answer: mostly ports that are there, and some others."""
     p = params
     assert p.lookup is not None
     if p.output_kind == "port_set":
         answers = rng.integers(0, 1 << p.ports, 61)
+        known = _known_ports(p)
+        if p.vc_rule and known:  # a set of an input VC in turn: others would all be unroutable there
+            here = np.resize(np.array(known, np.int64), len(answers))
+            answers = np.where(answers & here, answers & here, here)
         answers[:3] = 0
     else:
         answers = rng.integers(0, p.ports, 61)
@@ -222,10 +237,14 @@ def give_answers_ahead(net, a, g):  # type: ignore[no-untyped-def]
         if not there:
             continue
         field = net.ports
-        if match:
+        flit = fifo_of(net, n)[input_vc(net, n).head]
+        if match and g.settings[S_PORT_SETS]:
+            packet, address = packet_at(net, flit >> 2), int64(a.heads[flit >> 2, 0] & mask_below(a.integers[ADDRESS]))
+            port = one_of(uint64(output) & mask_below(net.ports), packet, address, a.behind[e])
+            field = net.ports if port == 0 else trailing_zeros(uint64(port))
+        elif match:
             field = min(output & ((1 << PORT_BITS) - 1), net.ports)
             field |= (output >> PORT_BITS & (1 << CLASS_BITS) - 1) << g.settings[S_PORT_FIELD]
-        flit = fifo_of(net, n)[input_vc(net, n).head]
         a.packets[flit >> 2, NEXT_ROUTE] = field
         g.ahead[n] = AHEAD_NOTHING
         answer_ahead(net, n)

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from hopforge.model.kernel.compile import counted, kernel
 from hopforge.model.lookup.csr import COUNTERS
 from hopforge.model.lookup.fast import layout as lk
-from hopforge.model.network.core.records import NET, NET_RECORD, PATTERN_SIGNATURE, ROUTE_SIGNATURE
+from hopforge.model.network.core.net_record import NET, NET_RECORD, PATTERN_SIGNATURE, ROUTE_SIGNATURE
 from hopforge.model.router.params import RouterParams
 from hopforge.sim.drive.router_engines import engine_cycle, give_answers_ahead, lookup_engines, note_asking_ahead
 from hopforge.sim.drive.router_surroundings import (

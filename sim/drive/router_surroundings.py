@@ -10,7 +10,8 @@ from hopforge.model.kernel.bits import trailing_zeros
 from hopforge.model.kernel.compile import inner
 from hopforge.model.kernel.memory import int32s
 from hopforge.model.kernel.rng import next_below, next_float, next_word
-from hopforge.model.network.core.records import AHEAD_ENGINES, input_port, packet_at
+from hopforge.model.network.core.kinds import AHEAD_ENGINES
+from hopforge.model.network.core.records import input_port, packet_at
 from hopforge.model.network.kernel import run_cycles
 from hopforge.model.router.params import RouterParams
 from hopforge.sim.drive.router_traffic import (

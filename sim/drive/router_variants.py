@@ -128,7 +128,9 @@ def router_variant(seed: int, **given: Any) -> RouterParams:
         return RouterParams(**(drawn | given))
     if rc == "lookup":
         drawn["width_bits"] = max(drawn["width_bits"], _AHEAD_BITS)
-        return RouterParams(**(drawn | {"lookahead": LookAhead(int(rng.integers(1, 1 << ports)))} | given))
+        params = RouterParams(**(drawn | {"lookahead": LookAhead(int(rng.integers(1, 1 << ports)))} | given))
+        spreads = np.random.default_rng((seed, 18)).random() < _SPREADS and params.classes == 1  # as above
+        return _spread_engines_ahead(params, np.random.default_rng((seed, 19))) if spreads else params
     at_once = (drawn | given)["va"] == "free_queue" or (drawn | given)["speculation"]
     drawn |= {"rc_cycles": 1 if at_once else int(rng.integers(1, 3)), "lookahead": LookAhead()}
     params = RouterParams(**(drawn | given))
@@ -149,6 +151,17 @@ def _spread(parameters: dict[str, Any], rng: np.random.Generator) -> dict[str, i
     used = 2 * parameters["address_bits"] + parameters["tag_bits"] + parameters["length_bits"]
     room = max(0, min(8, parameters["width_bits"] - used))
     return {"spread_router": number, "entropy_bits": int(rng.integers(0, room + 1))}
+
+
+def _spread_engines_ahead(params: RouterParams, rng: np.random.Generator) -> RouterParams:
+    """Let the engines of a router with look-ahead answer sets of ports, and draw the routers behind it."""
+    assert params.lookahead is not None
+    behind = tuple(Behind(int(rng.integers(1 << 32)), ()) if params.carries(o) else None for o in range(params.ports))
+    room = max(0, min(8, params.width_bits - params.header_bits))
+    return replace(
+        params, output_kind="port_set", lookahead=replace(params.lookahead, behind=behind),
+        spread_router=int(rng.integers(1 << 32)), entropy_bits=int(rng.integers(0, room + 1)),
+    )  # fmt: skip
 
 
 def _spread_ahead(params: RouterParams, rng: np.random.Generator) -> RouterParams:

@@ -17,19 +17,10 @@ from hopforge.model.kernel.memory import int32s, int64s
 from hopforge.model.network.build import build_net
 from hopforge.model.network.core.candidates import candidate
 from hopforge.model.network.core.events import enter, put_flit, send_credit
-from hopforge.model.network.core.records import (
-    AHEAD_ENGINES,
-    PACKET,
-    PATTERN_SIGNATURE,
-    ROUTE_SIGNATURE,
-    TRAFFIC_CLASS,
-    Net,
-    fifo_of,
-    input_port,
-    input_vc,
-    packet_at,
-    vc_in_port,
-)
+from hopforge.model.network.core.kinds import AHEAD_ENGINES
+from hopforge.model.network.core.layouts import PACKET, TRAFFIC_CLASS
+from hopforge.model.network.core.net_record import PATTERN_SIGNATURE, ROUTE_SIGNATURE, Net
+from hopforge.model.network.core.records import fifo_of, input_port, input_vc, packet_at, vc_in_port
 from hopforge.model.network.core.state import NetState
 from hopforge.model.network.parts.class_arrays import put_quality
 from hopforge.model.network.settings import RouterParameters, SourceParameters, Tables

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hopforge.model.network.core.event_log import note_event
-from hopforge.model.network.core.records import HOST_VC_BITS, HOST_VC_MASK
+from hopforge.model.network.core.kinds import HOST_VC_BITS, HOST_VC_MASK
 from hopforge.model.topology import Topology
 from hopforge.sim.failures.epochs import Epoch
 from hopforge.sim.failures.input_queued import next_packet

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hopforge.model.network.core.candidates import candidate_port
-from hopforge.model.network.core.records import (
+from hopforge.model.network.core.kinds import (
     ACTIVE,
     BERNOULLI,
     DRAIN,

@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from hopforge.model.network.core.records import DATA, PROGRAM
+from hopforge.model.network.core.kinds import DATA, PROGRAM
 from hopforge.model.network.core.state import NetState
 from hopforge.model.topology.failed import FailureError
 from hopforge.model.workload.program import Program

@@ -1,6 +1,6 @@
 """Take packets out of a running network: their flits vanish, the buffers they stood in are credited.
 
-All functions work between two cycles of the kernel, on the arrays of a `NetState` (`model.network.core.records`), and
+All functions work between two cycles of the kernel, on the arrays of a `NetState` (`model.network.core.layouts`), and
 leave them as the kernel would: masks, lists of the next cycle and wheels of events agree with the buffers.
 """
 
@@ -9,17 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hopforge.model.network.core.kinds import ACTIVE, DRAIN, HOST_VC_BITS, HOST_VC_MASK, IDLE, PROGRAM, RC, VA
 from hopforge.model.network.core.lookup_state import NO_VC, NOTHING
-from hopforge.model.network.core.records import (
-    ACTIVE,
-    DRAIN,
-    HOST_VC_BITS,
-    HOST_VC_MASK,
-    IDLE,
-    PROGRAM,
-    RC,
-    VA,
-)
 from hopforge.model.network.core.state import NetState
 from hopforge.model.network.parts.spraying import tell_lost
 from hopforge.sim.failures.acknowledges import lose_acknowledges, sent_by_service_hosts

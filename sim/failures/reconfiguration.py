@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from hopforge.model.network.core.records import FINISHED, PROGRAM, STUCK
+from hopforge.model.network.core.kinds import FINISHED, PROGRAM, STUCK
 from hopforge.model.network.core.state import NetState
 from hopforge.sim.failures.epochs import Epoch
 from hopforge.sim.failures.program_messages import LostMessages

@@ -24,8 +24,9 @@ from hopforge.model.lookup.assisted_cache import (
     run_operations,
 )
 from hopforge.model.lookup.belady import KeyStreams, optimal_misses
-from hopforge.sim.hits.replay import PIECE_PACKETS, Hosts, Replay, ReplayResult, Ways
-from hopforge.sim.traffic.placed import PacketStream
+from hopforge.sim.hits.replay import PIECE_PACKETS, Hosts, Replay, Ways
+from hopforge.sim.hits.replay_result import ReplayResult
+from hopforge.sim.traffic.packet_stream import PacketStream
 
 __all__ = ["HELP_COUNTS", "Assisted", "Help", "HelpError", "messages_ahead", "run_assisted_packets", "run_help"]
 

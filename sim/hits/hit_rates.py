@@ -24,11 +24,13 @@ from hopforge.model.topology.port_class import port_classes
 from hopforge.sim.hits.analytic import LatencySet, LookupPowers, line_rate_gbps, lookup_energy, packet_rate
 from hopforge.sim.hits.assisted import HELP_COUNTS, Assisted, Help, run_help
 from hopforge.sim.hits.bounds import BOUNDS, add_gap_share, bounds_of, bounds_row, why_no_bounds
+from hopforge.sim.hits.cache_inputs import cache_classes
 from hopforge.sim.hits.help_figures import add_help_figures, help_rows
 from hopforge.sim.hits.prepared import HitsSetup, prepare_hits
-from hopforge.sim.hits.replay import COUNTS, ReplayResult, cache_classes, send_all
+from hopforge.sim.hits.replay import send_all
+from hopforge.sim.hits.replay_result import COUNTS, ReplayResult
 from hopforge.sim.hits.sizes import check_sizes, size_lines, sizes_of
-from hopforge.sim.traffic.placed import PacketStream
+from hopforge.sim.traffic.packet_stream import PacketStream
 
 _NEAR_ONE = 0.9  # hit rates all above this are drawn by their misses
 PORT_LOAD_GBPS = 200.0

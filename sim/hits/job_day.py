@@ -19,7 +19,7 @@ from hopforge.sim.jobs.network_groups import nested_groups, network_dims
 from hopforge.sim.jobs.placement import GROUPED, group_problem
 from hopforge.sim.jobs.prepared import JobsError, Machine, prepare_jobs
 from hopforge.sim.jobs.space_sharing import Schedule, schedule
-from hopforge.sim.traffic.placed import Chunk, PacketStream
+from hopforge.sim.traffic.packet_stream import Chunk, PacketStream
 
 __all__ = ["job_packets", "nested_groups", "step_times"]
 

@@ -16,7 +16,7 @@ from hopforge.model.free_memory import refuse_beyond_memory
 from hopforge.model.input_file import read_input_text
 from hopforge.model.kernel.compile import kernel
 from hopforge.sim.hits.replay import PIECE_PACKETS, Replay
-from hopforge.sim.traffic.placed import PacketStream
+from hopforge.sim.traffic.packet_stream import PacketStream
 
 __all__ = ["LinkStream", "PacketFileError", "network_links", "read_link"]
 

@@ -13,7 +13,8 @@ from hopforge.sim.hits.job_day import job_packets
 from hopforge.sim.hits.replay import Replay
 from hopforge.sim.jobs.placed_jobs import place_jobs
 from hopforge.sim.traffic.forecast import refuse_many_packets
-from hopforge.sim.traffic.placed import PacketStream, build_workload, program_packets
+from hopforge.sim.traffic.packet_stream import PacketStream
+from hopforge.sim.traffic.workload_packets import build_workload, program_packets
 
 
 @dataclass(frozen=True, eq=False)

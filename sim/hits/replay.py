@@ -5,8 +5,8 @@ every switch that it enters, packet after packet in the order of the workload; a
 the next lookup. Definitions: docs/guides/hit-rates.md.
 """
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -14,147 +14,32 @@ from numpy.typing import NDArray
 
 from hopforge.model.config import Config
 from hopforge.model.config.lookup import SECOND_CONTENTS
-from hopforge.model.errors import UserError
-from hopforge.model.irregular.switch_tables import switch_tables
-from hopforge.model.irregular.table_routes import TableRoutes, table_routes
-from hopforge.model.kernel.compile import kernel
+from hopforge.model.irregular.table_routes import table_routes
 from hopforge.model.lookup.belady import KeyStreams
-from hopforge.model.lookup.cache_lines import EMPTY, CacheState, CacheTables, hash_row, touch_line
+from hopforge.model.lookup.cache_lines import CacheState, CacheTables
 from hopforge.model.lookup.expression_reduction import configured_reduction
-from hopforge.model.lookup.key_ports import KeyPorts
 from hopforge.model.lookup.key_validity import check_expression
 from hopforge.model.lookup.lid_routes import KnownRoutes
 from hopforge.model.lookup.node_reduction import MAX_MEMBERS, NodeReduction
 from hopforge.model.lookup.params import MEMBER_BITS
-from hopforge.model.lookup.reference_stack import CAPACITY, COMPULSORY, ReferenceStacks, reference_lookup
+from hopforge.model.lookup.reference_stack import ReferenceStacks
 from hopforge.model.lookup.routes import Paths, Routes
 from hopforge.model.lookup.routing_cache import RoutingCache
-from hopforge.model.lookup.tcam import NO_MATCH, Tcam, TcamRow, prefix_rows, route_rows, table_prefixes
-from hopforge.model.lookup.two_levels import NINE, get_line, put_line, put_lines
+from hopforge.model.lookup.two_levels import NINE
 from hopforge.model.topology import Topology
-from hopforge.model.topology.parallel_links import links_of_a_pair, parallel_ports
+from hopforge.model.topology.parallel_links import links_of_a_pair
+from hopforge.sim.hits.cache_inputs import CacheInputs, cache_inputs
 from hopforge.sim.hits.kept_lookups import KeptLookups
+from hopforge.sim.hits.replay_kernel import lines_of_hops, send_packets
+from hopforge.sim.hits.replay_result import COUNTS, ReplayError, ReplayResult
+from hopforge.sim.hits.rows_of_hosts import matched_hosts
 from hopforge.sim.hits.spread_packets import SpreadPackets
-from hopforge.sim.traffic.placed import PacketStream
+from hopforge.sim.traffic.packet_stream import PacketStream
 
 Hosts: TypeAlias = NDArray[Any]  # whole numbers of any width
 
-#: what is counted for each cache, in the order of `ReplayResult`
-COUNTS = ("lookups", "hits", "second_level_hits", "compulsory", "capacity", "conflict", "evictions", "unmatched")
-_LOOKUPS, _HITS, _SECOND, _COMPULSORY, _CAPACITY, _CONFLICT, _EVICTIONS, _UNMATCHED = range(len(COUNTS))
-
 PIECE_PACKETS = 1 << 18
 MAX_STATE_BYTES = 64 << 30
-
-
-class ReplayError(UserError, ValueError):
-    """A network whose caches do not fit in memory."""
-
-
-@dataclass(frozen=True, eq=False)
-class CacheInputs:
-    """The caches of a network: one per input port that is in use, and per link-aggregation member of a link.
-
-    With ``lookup.ports_per_engine`` several ports of a switch have one cache.
-
-    Attributes
-    ----------
-    router, port, member : ndarray, int32[cache]
-        Where a cache is; of several ports the first that is in use.
-    first : ndarray, int64[router, port]
-        Number of the cache of member 0; -1: the port is not in use.
-    ports_of_a_switch, caches_of_a_switch : int
-        Most ports (and members) in use that a switch has, and most caches.
-    """
-
-    router: NDArray[np.int32]
-    port: NDArray[np.int32]
-    member: NDArray[np.int32]
-    first: NDArray[np.int64]
-    ports_of_a_switch: int
-    caches_of_a_switch: int
-
-    @property
-    def caches(self) -> int:
-        """How many."""
-        return len(self.router)
-
-
-def cache_inputs(topology: Topology, members: int = 1, ports_per_cache: int = 1) -> CacheInputs:
-    """Give the caches of a network numbers, by router, port and member; host ports have one member."""
-    count = np.where(topology.peer_router >= 0, members, np.where(topology.host_at >= 0, 1, 0))
-    most = int(count.sum(axis=1).max())
-    if ports_per_cache > 1:
-        return _shared_inputs(count > 0, ports_per_cache, most)
-    router, port = (np.repeat(index.reshape(-1), count.reshape(-1)) for index in np.indices(count.shape))
-    start = np.cumsum(count.reshape(-1)) - count.reshape(-1)
-    member = np.arange(len(router)) - np.repeat(start, count.reshape(-1))
-    return CacheInputs(
-        router.astype(np.int32), port.astype(np.int32), member.astype(np.int32),
-        np.where(count > 0, start.reshape(count.shape), -1), most, most,
-    )  # fmt: skip
-
-
-def _shared_inputs(used: NDArray[np.bool_], ports_per_cache: int, most: int) -> CacheInputs:
-    """Give caches of several ports numbers; the last one of a switch serves what is left over."""
-    groups = -(-used.shape[1] // ports_per_cache)
-    router, port = np.nonzero(used)
-    group, start, number = np.unique(router * groups + port // ports_per_cache, return_index=True, return_inverse=True)
-    first = np.full(used.shape, -1, np.int64)
-    first[router, port] = number
-    caches = np.bincount(group // groups)
-    return CacheInputs(
-        router[start].astype(np.int32), port[start].astype(np.int32), np.zeros(len(group), np.int32), first, most,
-        int(caches.max()),
-    )  # fmt: skip
-
-
-def cache_classes(inputs: CacheInputs, of_port: Sequence[Sequence[str]]) -> list[str]:
-    """Return the class of the ports of every cache, from those of all ports; several are joined by ``+``."""
-    found: list[dict[str, None]] = [{} for _ in range(inputs.caches)]
-    for cache, router, port in zip(range(inputs.caches), inputs.router.tolist(), inputs.port.tolist(), strict=True):
-        found[cache][of_port[router][port]] = None
-    for router, port in np.argwhere(inputs.first >= 0).tolist():
-        found[int(inputs.first[router, port])][of_port[router][port]] = None
-    return ["+".join(names) for names in found]
-
-
-@dataclass(frozen=True, eq=False)
-class ReplayResult:
-    """Counts of a replay, one number per cache in each array (int64[cache]).
-
-    Attributes
-    ----------
-    inputs : CacheInputs
-        Where the caches are.
-    packets, delivered : int
-        Packets that entered the network, and that reached their host (all, unless a TCAM lacks their row).
-    lookups, hits : ndarray
-        Lookups, and those that hit in the (first-level) cache.
-    second_level_hits : ndarray
-        First-level misses that hit in the second level.
-    compulsory, capacity, conflict : ndarray
-        First-level misses by cause; see `model.lookup.reference_stack`.
-    evictions : ndarray
-        Live lines of the first level that were written over.
-    unmatched : ndarray
-        Misses for which the TCAM has no row: neither cached nor in one of the three causes; the packet is dropped.
-    back_invalidations : int
-        Lines that left a first level because an inclusive second level gave up their key.
-    """
-
-    inputs: CacheInputs
-    packets: int
-    delivered: int
-    lookups: NDArray[np.int64]
-    hits: NDArray[np.int64]
-    second_level_hits: NDArray[np.int64]
-    compulsory: NDArray[np.int64]
-    capacity: NDArray[np.int64]
-    conflict: NDArray[np.int64]
-    evictions: NDArray[np.int64]
-    unmatched: NDArray[np.int64]
-    back_invalidations: int = field(default=0, kw_only=True)
 
 
 class Ways(NamedTuple):
@@ -216,48 +101,6 @@ def _link_shift(config: Config, topology: Topology, reduction: NodeReduction) ->
     if links == 1:
         return -1
     return width - MEMBER_BITS if links <= MAX_MEMBERS and reduction.members == 1 else width + 4
-
-
-def _matched(
-    config: Config, topology: Topology, reduction: NodeReduction, routes: Routes, by_tables: TableRoutes | None
-) -> NDArray[np.bool_] | None:
-    """Whether the TCAM of a switch has a row for a host, bool[router, host]; None: all have all.
-
-    Only a TCAM that is built into the switch has a limit: it takes the first rows of the switch's routes.
-    """
-    if config.lookup.tcam.kind not in {"flops", "sram"}:
-        return None
-    rows, width = config.lookup.tcam.rows, config.address.width_bits
-    contents_of: Iterable[Sequence[TcamRow]]
-    several = links_of_a_pair(topology) > 1
-    if routes.reduction.mode == "arbitrary":
-        several = parallel_ports(topology).some
-    if several and config.routing.links == "hash":
-        raise ReplayError(
-            "routing.links: must be own_first or destination for a TCAM in the switch (lookup.tcam.kind: "
-            f"{config.lookup.tcam.kind}), whose rows do not know the source, not hash"
-        )
-    if by_tables is not None:
-        contents_of = (switch.rows for switch in switch_tables(by_tables.tables, width))
-    elif several:
-        contents_of = (_address_rows(routes, router, width) for router in range(topology.routers))
-    else:
-        ports = KeyPorts(reduction, topology)
-        contents_of = (route_rows(ports, router, drop_unknown=False) for router in range(topology.routers))
-    result = np.ones((topology.routers, topology.hosts), np.bool_)
-    for router, contents in enumerate(contents_of):
-        if len(contents) > rows:
-            tcam = Tcam.of_rows(contents[:rows], width_bits=width)
-            result[router] = tcam.lookup_many(topology.host_address) != NO_MATCH
-    return None if result.all() else result
-
-
-def _address_rows(routes: Routes, router: int, width: int) -> list[TcamRow]:
-    """Rows of a switch with parallel links, which no row of a group of destinations tells apart."""
-    topology = routes.topology
-    ports = routes.output_ports(np.full(topology.hosts, router), np.arange(topology.hosts))
-    outputs = dict(zip(topology.host_address.tolist(), ports.tolist(), strict=True))
-    return prefix_rows(table_prefixes(outputs, width), width)
 
 
 def _second_levels(inputs: CacheInputs, *, of_switch: bool) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -337,7 +180,7 @@ class Replay:
             self._spread.check_rows(config)
             self._matched = None
         else:
-            self._matched = _matched(config, topology, self.reduction, one_way, self._by_tables)
+            self._matched = matched_hosts(config, topology, self.reduction, one_way, self._by_tables)
         self._counts = np.zeros((len(COUNTS), self.inputs.caches), np.int64)
         alone: NDArray[np.bool_] = np.asarray((topology.peer_router < 0).all(axis=1))
         self._silent = alone[topology.host_router] if alone.any() and topology.routers > 1 else None
@@ -365,7 +208,7 @@ class Replay:
         """Return the set of each key in a first-level cache that is not skewed."""
         rows = np.empty((len(keys), 1), np.int64)
         one = self._first.tables._replace(ways=1)
-        _lines(one, 0, np.zeros(len(keys), np.int32), keys, rows)
+        lines_of_hops(one, 0, np.zeros(len(keys), np.int32), keys, rows)
         return rows.reshape(-1)
 
     def that_work(self, sources: Hosts, destinations: Hosts) -> tuple[Hosts, Hosts]:
@@ -442,8 +285,8 @@ class Replay:
         matched = np.ones(1, np.bool_) if self._matched is None else self._matched[w.router, w.destination]
         lines = np.empty((len(keys), len(self._first.tables.rows)), np.int64)
         if self.enabled:
-            _lines(self._first.tables, self._first.sets, caches, keys, lines)
-        delivered, lookups = _send(
+            lines_of_hops(self._first.tables, self._first.sets, caches, keys, lines)
+        delivered, lookups = send_packets(
             self._first.tables, self._first.state, self._second.tables, self._second.state,
             (self.enabled, self._two, self._content, self._first.sets, self._second.sets), self._stacks.arrays,
             self._stacks.entries, of_packet, matched, w.first, caches, keys, w.slots,
@@ -503,72 +346,3 @@ def send_all(
     return network.result
 
 
-# Arrays taken from a tuple, and slices, are reference-counted, which costs more than a lookup: the common case, a hit
-# in the first level, uses neither, and finds the lines of each hop worked out.
-
-
-@kernel
-def _lines(c, sets, caches, keys, lines):  # type: ignore[no-untyped-def]
-    """First line of the set of each hop in the long arrays, or with skewing the line of each way."""
-    for hop in range(len(keys)):
-        for way in range(lines.shape[1]):
-            row = hash_row(c.rows, way, keys[hop] & c.payload_mask)
-            lines[hop, way] = (caches[hop] * sets + row) * c.ways + way
-
-
-@kernel
-def _send(  # type: ignore[no-untyped-def]
-    c1, s1, c2, s2, levels, stacks, entries, of_packet, matched, first, caches, keys, slots, lines, now, counts,
-    behind, back,
-):
-    """Send packets; return how many were delivered and how many lookups they made."""
-    enabled, two, content, sets1, sets2 = levels
-    of_cache, ranges = behind
-    head, tail, held, newer, older, status = stacks
-    tags, order = s1.tags, s1.order
-    ways, policy = c1.ways, c1.policy
-    skewed = lines.shape[1] > 1
-    begin = now
-    delivered = 0
-    all_match = len(matched) == 1
-    for packet in range(len(of_packet)):
-        path = of_packet[packet]
-        dropped = False
-        for hop in range(first[path], first[path + 1]):
-            cache, key = caches[hop], keys[hop]
-            counts[_LOOKUPS, cache] += 1
-            now += 1
-            line = -1
-            if enabled:
-                start = lines[hop, 0]
-                for way in range(ways):
-                    at = lines[hop, way] if skewed else start + way
-                    line = at if tags[at] == key else line
-            if line >= 0:
-                touch_line(policy, ways, order, line, now)
-                counts[_HITS, cache] += 1
-                reference_lookup(head, tail, held, newer, older, status, entries, cache, slots[hop])
-                continue
-            found = two and get_line(c2, sets2, s2, of_cache[cache], key, now)
-            counts[_SECOND, cache] += found
-            if not (found or all_match or matched[hop]):
-                counts[_UNMATCHED, cache] += 1
-                dropped = True
-                break
-            if two:
-                gone, taken = put_lines(
-                    content, c1, sets1, s1, c2, sets2, s2, ranges, cache, of_cache[cache], key, found, now
-                )
-                counts[_EVICTIONS, cache] += gone != EMPTY
-                back[of_cache[cache]] += taken
-            elif enabled:
-                counts[_EVICTIONS, cache] += put_line(c1, sets1, s1, cache, key, now) != EMPTY
-            cause = reference_lookup(head, tail, held, newer, older, status, entries, cache, slots[hop])
-            if cause == COMPULSORY:
-                counts[_COMPULSORY, cache] += 1
-            elif cause == CAPACITY:
-                counts[_CAPACITY, cache] += 1
-            else:
-                counts[_CONFLICT, cache] += 1
-        delivered += not dropped
-    return delivered, now - begin

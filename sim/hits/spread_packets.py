@@ -9,6 +9,7 @@ from hopforge.model.config import Config
 from hopforge.model.errors import UserError
 from hopforge.model.irregular.table_routes import spread_routes
 from hopforge.model.topology import Topology
+from hopforge.model.topology.configured import lid_addresses
 
 __all__ = ["MAX_FLOWS", "SpreadPackets"]
 
@@ -50,7 +51,7 @@ class SpreadPackets:
             raise UserError(
                 f"lookup.lag.members: must be 1 for routing caches with routing.spread, not {config.lookup.lag.members}"
             )
-        self.lids = config.tables.lids if config.routing.algorithm == "tables" else 1
+        self.lids = config.lids
         self._hosts, self._values = topology.hosts, 1
         self._drawn = np.random.default_rng((config.seed, 6)) if spread == "packet" else None
         if spread == "entropy":
@@ -67,12 +68,7 @@ class SpreadPackets:
                 f"traffic.entropy.per: packet numbers the packets of at most {MAX_FLOWS} pairs of hosts in routing "
                 f"caches, not {topology.hosts**2}"
             )
-        bits = int(topology.host_address.max()).bit_length() + self.lids.bit_length() - 1
-        if self.lids > 1 and bits > config.address.width_bits:
-            raise UserError(
-                f"address.width_bits: must be at least {bits} for {self.lids} LIDs for each host, not "
-                f"{config.address.width_bits}"
-            )
+        lid_addresses(config, topology)  # whether they fit
         self.routes = spread_routes(config, topology)
         self._sent = np.zeros(topology.hosts**2 if self._values > 1 else 0, np.int32)
 

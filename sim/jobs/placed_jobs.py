@@ -22,7 +22,8 @@ from hopforge.model.workload.schedule import Schedule
 from hopforge.sim.jobs.network_groups import nested_groups, network_dims
 from hopforge.sim.jobs.placement import GROUPED, PLACEMENTS, group_problem
 from hopforge.sim.jobs.prepared import JobsError
-from hopforge.sim.traffic.placed import PlacedProgram, check_computing, map_ranks, program_on
+from hopforge.sim.traffic.placed import PlacedProgram, check_computing, program_on
+from hopforge.sim.traffic.rank_hosts import map_ranks
 from hopforge.sim.traffic.scheduled import is_schedule, place_schedule, workload_schedule
 
 __all__ = ["JobsTogether", "PlacedJob", "place_jobs", "together"]

@@ -12,7 +12,7 @@ from hopforge.model.config import Config
 from hopforge.model.kernel.compile import Entry, entry
 from hopforge.model.kernel.memory import int32s
 from hopforge.model.kernel.rng import seed_streams
-from hopforge.model.network.core.records import NET, NET_RECORD, PATTERN_SIGNATURE
+from hopforge.model.network.core.net_record import NET, NET_RECORD, PATTERN_SIGNATURE
 from hopforge.model.network.core.user_code import refuse_mistake
 from hopforge.model.routing.deadlock import DeadlockError
 from hopforge.model.routing.intermediate import Grid

@@ -9,7 +9,8 @@ from numba import int64
 from hopforge.model.kernel.compile import inlined, inner
 from hopforge.model.kernel.heap import pop_entry, push_entry
 from hopforge.model.kernel.memory import int8s, int32s, int64s
-from hopforge.model.network.core.records import ANSWER, DATA, RANK_BITS, host_at, message_at
+from hopforge.model.network.core.kinds import ANSWER, DATA, RANK_BITS
+from hopforge.model.network.core.records import host_at, message_at
 from hopforge.model.network.parts.programs import message_came, resume, run_rank, take_timer
 from hopforge.sim.packet.events import NEVER
 from hopforge.sim.packet.records import Net

@@ -39,7 +39,7 @@ class ProgramNetwork(RouterNetwork):
     placed : PlacedProgram
         The program on its hosts.
     ranks, messages : NumPy records
-        ``RANK[rank]`` and ``MESSAGE[message]`` (`model.network.core.records`).
+        ``RANK[rank]`` and ``MESSAGE[message]`` (`model.network.core.layouts`).
 
     Raises
     ------

@@ -1,6 +1,6 @@
 """Layout of the packet network's state: settings, counters, and one record per packet, link, source and event.
 
-The kernels get one record, `NET`: settings, counters and the addresses of the arrays (as `model.network.core.records`).
+The kernels get one record, `NET`: settings, counters and the addresses of arrays (as `model.network.core.net_record`).
 A link is node · 2^port_bits + port, with port 2i = (dimension i, +) and 2i + 1 = (dimension i, −); a queue is link ·
 VC_STRIDE + VC.
 """
@@ -13,7 +13,7 @@ import numpy as np
 from hopforge.model.kernel.compile import inlined
 from hopforge.model.kernel.constant_record import constant_record
 from hopforge.model.kernel.memory import int32s, record_reader
-from hopforge.model.network.core.records import HOST, MESSAGE, RANK
+from hopforge.model.network.core.layouts import HOST, MESSAGE, RANK
 
 #: virtual channels of a link: shared adaptive one, escape to the intermediate destination, escape to the destination
 ADAPTIVE, ESCAPE_VIA, ESCAPE = range(3)
@@ -180,7 +180,7 @@ COUNTERS = [
     ("around", "i8"),  # the network is not whole: ways are those of `around_way`
     ("escape_vc", "i8"),  # ... and this channel is the escape, by `around_next`
     ("look", "i8"),  # with credits: all routers look in this cycle what they can send
-    # of a program, by the names of model.network.core.records
+    # of a program, by the names of model.network.core.layouts
     ("timers", "i8"),
     ("ranks_running", "i8"),
     ("calls_ready", "i8"),  # as of the networks of flits: here nobody asks for collective units
@@ -231,7 +231,7 @@ ARRAYS: dict[str, np.dtype[Any]] = {
     "ready_link": np.dtype("int64"),  # int64[8 · links]: links that may be able to send in this cycle
     "used": np.dtype("int64"),  # int64[ports]: used slots of the links of one node
     "place": np.dtype("int64"),  # int64[dimensions]: coordinates of one intermediate destination
-    # of a program, by the names of model.network.core.records
+    # of a program, by the names of model.network.core.layouts
     "rank": RANK,  # RANK[ranks]
     "message": MESSAGE,  # MESSAGE[messages]
     "program_kind": np.dtype("uint8"),  # uint8[operations]

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hopforge.model.kernel.histogram import HISTOGRAM_BINS
-from hopforge.model.network.core.records import HOST
+from hopforge.model.network.core.layouts import HOST
 from hopforge.model.routing.intermediate import Grid, turns_of
 from hopforge.model.topology import Topology
 from hopforge.sim.packet import records as r

@@ -23,6 +23,7 @@ __all__ = ["Comparison", "Subject", "compare_results", "subject_at"]
 _BATCHES = 20
 _LEVEL = 0.975
 _MOST_NAMED = 6
+_LONGEST_NAME = 80
 
 
 class _Kind(NamedTuple):
@@ -121,10 +122,10 @@ def compare_results(first: Subject, second: Subject) -> Comparison:
     UserError
         They have no table, or no row of it, in common.
     """
-    name = _table_of(first.tables, second.tables)
+    name, called = _table_of(first.tables, second.tables), _called_briefly(first, second)
     if not name:
         kinds = [_table_of(each.tables) or "nothing" for each in (first, second)]
-        raise UserError(f"{first.name} has {kinds[0]}, {second.name} has {kinds[1]}: no figures in common to compare")
+        raise UserError(f"{called[0]} has {kinds[0]}, {called[1]} has {kinds[1]}: no figures in common to compare")
     kind = _KINDS[name]
     ours, theirs = (_numbers(each, name, kind) for each in (first, second))
     names = [each for each in kind.names if each in ours and each in theirs]
@@ -132,12 +133,19 @@ def compare_results(first: Subject, second: Subject) -> Comparison:
     both = [key for key in groups[0] if key in groups[1]]
     if not both:
         known = "; ".join(", ".join(_called(names, key) for key in list(group)[:_MOST_NAMED]) for group in groups)
-        raise UserError(f"{first.name} and {second.name}: no row of {name} in common ({known})")
+        raise UserError(f"{' and '.join(called)}: no row of {name} in common ({known})")
     rows = [row for key in both for row in _rows(kind, names, key, groups[0][key], groups[1][key])]
     if not rows:
-        raise UserError(f"{first.name} and {second.name}: no figure of {name} is a number in both")
+        raise UserError(f"{' and '.join(called)}: no figure of {name} is a number in both")
     alone = [_called(names, key) for a, b in (groups, groups[::-1]) for key in a if key not in b]
     return Comparison(first, second, _changed(first.config, second.config), pd.DataFrame(rows), alone)
+
+
+def _called_briefly(*subjects: Subject) -> list[str]:
+    """Return the names for an error: a result of Python has the expression that made it, which can be long."""
+    order = ("the first result", "the second result")
+    given = [each.name for each in subjects]
+    return [name if len(name) <= _LONGEST_NAME else words for name, words in zip(given, order, strict=True)]
 
 
 def _numbers(subject: Subject, name: str, kind: _Kind) -> pd.DataFrame:

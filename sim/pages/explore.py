@@ -1,6 +1,6 @@
 """What is plotted of a table first: the reader can choose other columns."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -31,7 +31,9 @@ _SERIES = ("variant", "method", "recipe", "pattern", "engine", "seed")
 _IDENTITY = ("router", "port", "rank", "host", "seed", "seeds", "number", "packet", "member", "to_router", "dst")
 
 
-def explorer(title: str, table: pd.DataFrame, command: str = "", caption: str = "") -> Explorer | None:
+def explorer(
+    title: str, table: pd.DataFrame, command: str = "", caption: str = "", units: Mapping[str, str] | None = None
+) -> Explorer | None:
     """Return a plot of the table with a first choice of axes; None for a table with nothing to plot.
 
     Latencies of saturated points are left out: the queues of the hosts grow, and their mean with the length of the run.
@@ -56,7 +58,7 @@ def explorer(title: str, table: pd.DataFrame, command: str = "", caption: str = 
         by = next((name for name in choices if _separates(table, x, name)), by)
     step = -(-len(table) // LARGEST_PLOT)
     if step > 1:
-        caption = f"{caption} Every {step}th of {len(table)} rows.".strip()
+        caption = f"{caption} One of every {step} rows, of {len(table)} in all.".strip()
     shown = _without_saturated(table.iloc[::step])
     high = "rate" in y and table[y].min() > NEAR_ONE  # bars from 0 would all look alike
     lies = "markers" if high else "bars"
@@ -73,6 +75,7 @@ def explorer(title: str, table: pd.DataFrame, command: str = "", caption: str = 
         style,
         caption,
         command,
+        {} if units is None else units,
     )
 
 

@@ -119,6 +119,8 @@ def _headline(result: ResultSet) -> str:
     totals = result.metadata.get("totals")
     for row in [totals] if isinstance(totals, dict) else rows:
         known = [key for key, _ in _MEASURES if _is_figure(row.get(key))]
+        if row.get("saturated") and "latency" in known:  # it grows with the length of the run
+            known.remove("latency")
         if row.get("lookups") == 0 and "hit_rate" in known:
             known.remove("hit_rate")
         words = [f"{name} {row[key]:.6g}" for key, name in _MEASURES if key in known]
@@ -182,6 +184,7 @@ def _together(sets: list[ResultSet]) -> Section | None:
             pd.concat(parts, ignore_index=True),
             _commands(result for result, _ in curves),
             "Saturated points have no latency.",
+            _shared_units([result for result, _ in curves], "curve"),
         )
         items += [plot] if plot is not None else []
     for name in ("measurement", "program", "app"):
@@ -189,7 +192,9 @@ def _together(sets: list[ResultSet]) -> Section | None:
         if len(rows) > 1:
             table = pd.concat([row.assign(result=result.folder) for result, row in rows], ignore_index=True)
             table = table[["result", *(column for column in table.columns if column != "result")]]
-            items.append(_table(f"All runs: {name}", table, len(table), "", _commands(result for result, _ in rows)))
+            units = _shared_units([result for result, _ in rows], name)
+            commands = _commands(result for result, _ in rows)
+            items.append(_table(f"All runs: {name}", table, len(table), "", commands, units))
     return Section("Side by side", "", (), items) if items else None
 
 
@@ -283,15 +288,16 @@ def _generic(result: ResultSet, rows: int) -> Iterator[Item]:
     for name, table in sorted(result.tables.items()):
         if name in DRAWN_ONLY or (name == TIMELINE and has_timeline(result)):
             continue
+        units = _units(result, name)
         if len(table) == 1:
-            values = [[str(column), value] for column in table.columns for value in cells(table[column])[:1]]
+            values = [[_with_unit(str(column), units), *cells(table[column])] for column in table.columns]
             yield Table(name, [Column("quantity"), Column("value")], values, "", result.command)
             continue
         file = f"{result.folder}/{result.files[name]}".removeprefix("./")
-        plot = explorer(name, table, result.command)
+        plot = explorer(name, table, result.command, units=units)
         if plot is not None:
             yield plot
-        yield _table(name if plot is None else f"{name}, rows", table, rows, file, result.command)
+        yield _table(name if plot is None else f"{name}, rows", table, rows, file, result.command, units)
     apart = (*_APART, "found") if any(len(table) == 1 for table in result.tables.values()) else _APART
     facts = list(_flat({key: value for key, value in result.metadata.items() if key not in apart}))
     if facts and {name for name, _ in facts} != {"seed"}:
@@ -300,16 +306,44 @@ def _generic(result: ResultSet, rows: int) -> Iterator[Item]:
                     facts[:_LONGEST_FACTS], note, result.command)  # fmt: skip
 
 
-def _table(title: str, table: pd.DataFrame, rows: int, file: str = "", command: str = "") -> Table:
+def _units(result: ResultSet, name: str) -> dict[str, str]:
+    """Return the units of a table's columns that the run wrote: not of shares, numbers of things, and `delay_ns`."""
+    try:
+        notes = result.metadata["columns"][name]
+        units = {str(column): str(note["unit"]) for column, note in notes.items()}
+        return {column: unit for column, unit in units.items() if unit not in ("", "1") and not _says(column, unit)}
+    except (AttributeError, KeyError, TypeError):  # of another version, or edited
+        return {}
+
+
+def _says(column: str, unit: str) -> bool:
+    """Tell whether a column's name is its unit or ends with it."""
+    typed = unit.casefold().replace("µ", "u").replace("²", "2").replace("%", "percent")
+    return f"_{column.casefold()}".endswith(f"_{typed}")
+
+
+def _shared_units(results: list[ResultSet], name: str) -> dict[str, str]:
+    """Return the units of columns that are the same in all results."""
+    first, *others = [_units(result, name) for result in results]
+    return {column: unit for column, unit in first.items() if all(each.get(column) == unit for each in others)}
+
+
+def _with_unit(column: str, units: Mapping[str, str]) -> str:
+    return f"{column}, {units[column]}" if column in units else column
+
+
+def _table(
+    title: str, table: pd.DataFrame, rows: int, file: str = "", command: str = "",
+    units: Mapping[str, str] | None = None,
+) -> Table:  # fmt: skip
     """Return the first `rows` rows; the caption says what is left out."""
     note = ""
     if len(table) > rows:
         note = f"The first {rows} of {len(table)} rows; sorting and filtering see only these. All are in {file}."
     shown = table.iloc[:rows]
     columns = [cells(shown.iloc[:, number]) for number in range(table.shape[1])]
-    return Table(
-        title, [Column(_text(name)) for name in table.columns], list(zip(*columns, strict=True)), note, command
-    )
+    heads = [Column(_with_unit(_text(name), units or {})) for name in table.columns]
+    return Table(title, heads, list(zip(*columns, strict=True)), note, command)
 
 
 def _flat(values: Mapping[str, Any], before: str = "") -> Iterator[list[Any]]:

@@ -136,6 +136,8 @@ class Explorer:
         ``lines``, ``markers`` or ``bars``. A column NAME_interval is drawn as error bars of NAME.
     command : str
         Command that repeats the result.
+    units : mapping of str to str
+        Units of columns, for the titles of the axes.
     """
 
     title: str
@@ -149,6 +151,7 @@ class Explorer:
     style: str = "lines"
     caption: str = ""
     command: str = ""
+    units: Mapping[str, str] = field(default_factory=dict)
     height_px: int = 380
 
     def __post_init__(self) -> None:
@@ -390,7 +393,7 @@ def _template(name: str) -> str:
 def _plot_data(plot: Figure | Explorer) -> dict[str, Any]:
     if isinstance(plot, Figure):
         return {"data": plot.traces, "layout": plot.layout, "title": plot.title, "half": plot.half}
-    return {"columns": plot.columns, "title": plot.title}
+    return {"columns": plot.columns, "units": plot.units, "title": plot.title}
 
 
 def check_page(path: Path) -> None:

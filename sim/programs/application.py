@@ -23,17 +23,14 @@ from hopforge.model.workload.schedule import CALC, KIND_NAMES, SEND, Schedule
 from hopforge.model.workload.trace import Trace
 from hopforge.sim.failures.report import failures_found
 from hopforge.sim.programs.app_result import AppRun, app_result
-from hopforge.sim.programs.app_setup import (
-    AppSetup,
-    cycle_ns,
-    prepare_app,
-)
+from hopforge.sim.programs.app_setup import AppSetup, prepare_app
 from hopforge.sim.programs.graph_activity import activity_rows, graph_activity
 from hopforge.sim.programs.jobs_run import job_rows, run_jobs
 from hopforge.sim.programs.link_bytes import link_bytes, link_rows
 from hopforge.sim.programs.loggops_engine import LARGEST_TIME
 from hopforge.sim.programs.loggops_run import LoggopsRun, run_schedule
 from hopforge.sim.programs.loggops_setup import ScheduleSetup
+from hopforge.sim.programs.program_routers import cycle_ns
 from hopforge.sim.programs.rank_times import makespan
 from hopforge.sim.run.lookup_measures import lookup_totals
 from hopforge.sim.run.reordering import reordering

@@ -9,8 +9,10 @@ from hopforge.model.config import Config
 from hopforge.model.config.jobs import JobsWorkload
 from hopforge.model.config.workload import ProgramWorkload
 from hopforge.model.topology import Topology
-from hopforge.sim.hits.replay import Replay, ReplayResult, send_all
-from hopforge.sim.traffic.placed import PlacedProgram, program_packets
+from hopforge.sim.hits.replay import Replay, send_all
+from hopforge.sim.hits.replay_result import ReplayResult
+from hopforge.sim.traffic.placed import PlacedProgram
+from hopforge.sim.traffic.workload_packets import program_packets
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from hopforge.model.workload.program import numbered
+from hopforge.model.workload.matched_receives import numbered
 from hopforge.model.workload.schedule import ANY, CALC, RECV, SEND, Schedule
 from hopforge.sim.programs.loggops_engine import LoggopsTimes
 

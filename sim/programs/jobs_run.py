@@ -17,12 +17,13 @@ from hopforge.model.workload.schedule import GoalError
 from hopforge.sim.jobs.placed_jobs import JobsTogether, PlacedJob, together
 from hopforge.sim.jobs.prepared import JobsError
 from hopforge.sim.programs.app_result import AppMeasurement, AppRun, app_result
-from hopforge.sim.programs.app_setup import AppSetup, cycle_ns
+from hopforge.sim.programs.app_setup import AppSetup
 from hopforge.sim.programs.cache_delays import cache_use
 from hopforge.sim.programs.graph_activity import graph_activity
 from hopforge.sim.programs.job_links import JobLinks, job_links
 from hopforge.sim.programs.link_bytes import link_bytes
 from hopforge.sim.programs.loggops_engine import LoggopsTimes
+from hopforge.sim.programs.program_routers import cycle_ns
 from hopforge.sim.programs.rank_times import makespan, mean_share
 from hopforge.sim.traffic.program_traffic import switch_visits
 

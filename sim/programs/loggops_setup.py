@@ -9,7 +9,7 @@ from hopforge.model.config import Config
 from hopforge.model.config.workload import ProgramWorkload
 from hopforge.model.topology import build
 from hopforge.model.workload.schedule import Schedule
-from hopforge.sim.traffic.placed import map_ranks
+from hopforge.sim.traffic.rank_hosts import map_ranks
 from hopforge.sim.traffic.scheduled import workload_schedule
 
 

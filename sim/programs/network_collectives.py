@@ -16,8 +16,9 @@ from hopforge.model.router.collective_params import OPERATIONS, Flit
 from hopforge.model.router.collective_plane import PlaneDesign, configured_plane
 from hopforge.model.router.collective_unit import combined
 from hopforge.model.topology.link_times import in_cycles
-from hopforge.sim.programs.app_setup import cycle_ns, packet_config, prepare_app, sized_router
+from hopforge.sim.programs.app_setup import prepare_app
 from hopforge.sim.programs.application import run_app
+from hopforge.sim.programs.program_routers import cycle_ns, packet_config, sized_router
 
 __all__ = ["BY_HOSTS", "CollectiveRun", "CollectiveSetup", "plane_cycles", "prepare_collectives", "run_collectives"]
 

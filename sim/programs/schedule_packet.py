@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hopforge.model.config import Config
-from hopforge.model.network.core.records import FINISHED, RANK_BITS, STUCK
+from hopforge.model.network.core.kinds import FINISHED, RANK_BITS, STUCK
 from hopforge.model.network.parts.program_arrays import refuse_long_run
 from hopforge.model.workload import operations as op
 from hopforge.model.workload.program import Program

@@ -14,14 +14,15 @@ from hopforge.model.config.workload import CollectivesConfig, MappingConfig, Pro
 from hopforge.model.output.results import run_metadata, staged, write_metadata, write_tables
 from hopforge.model.topology import build
 from hopforge.model.topology.degraded import with_degraded
-from hopforge.model.workload.program import Program, compile_program
+from hopforge.model.workload.compiled_program import compile_program
+from hopforge.model.workload.program import Program
 from hopforge.model.workload.read_trace import read_trace, write_trace
 from hopforge.model.workload.trace import Trace, TraceError
 from hopforge.sim.programs.rank_times import ProgramMeasurement, makespan, mean_share, rank_table
 from hopforge.sim.programs.record_communicators import CommunicatorError, add_communicators, recorder
 from hopforge.sim.programs.smpi_command import Progress, SmpiError, run_smpi, settings, smpirun_path
 from hopforge.sim.programs.smpi_replay import computed_seconds, own_names, write_platform
-from hopforge.sim.traffic.placed import map_ranks
+from hopforge.sim.traffic.rank_hosts import map_ranks
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 from hopforge.model.free_memory import refuse_beyond_memory
 from hopforge.model.kernel.arena import LINE_BYTES, gather
 from hopforge.model.network.build import build_net
-from hopforge.model.network.core.records import BERNOULLI, HOST_VC_BITS, NOTE, ON_OFF
+from hopforge.model.network.core.kinds import BERNOULLI, HOST_VC_BITS, ON_OFF
+from hopforge.model.network.core.layouts import NOTE
 from hopforge.model.network.core.state import NetState, NetworkError
 from hopforge.model.network.settings import RouterParameters, SourceParameters, Tables
 from hopforge.model.topology import Topology

@@ -10,18 +10,11 @@ from hopforge.model.kernel.compile import inlined, inner
 from hopforge.model.kernel.memory import floats, function_at, int32s, int64s, prefetch, words
 from hopforge.model.network.core.candidates import blank_candidates, candidate_level, candidate_mask, candidate_port
 from hopforge.model.network.core.event_log import call_log
+from hopforge.model.network.core.kinds import DRAINED, GRANTED, HEAD, TAIL
+from hopforge.model.network.core.layouts import OUTPUT_VC, PACKET
+from hopforge.model.network.core.net_record import Net
 from hopforge.model.network.core.packet_ends import lose_packet
-from hopforge.model.network.core.records import (
-    DRAINED,
-    GRANTED,
-    HEAD,
-    OUTPUT_VC,
-    PACKET,
-    TAIL,
-    Net,
-    output_vc,
-    packet_at,
-)
+from hopforge.model.network.core.records import output_vc, packet_at
 from hopforge.model.network.parts.feedback import REPORT_SIGNATURE
 from hopforge.sim.queued.delay_lines import put
 from hopforge.sim.queued.queue_lists import append, ask, let_send, port_of, take_first, wake

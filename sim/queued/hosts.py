@@ -11,7 +11,9 @@ from hopforge.model.kernel.memory import int32s, int64s, words
 from hopforge.model.kernel.rng import next_below
 from hopforge.model.network.core.event_log import call_log
 from hopforge.model.network.core.hooks import DEPARTED, call_hook
-from hopforge.model.network.core.records import HEAD, PROGRAM, SENT, TAIL, Net, host_at, packet_at
+from hopforge.model.network.core.kinds import HEAD, PROGRAM, SENT, TAIL
+from hopforge.model.network.core.net_record import Net
+from hopforge.model.network.core.records import host_at, packet_at
 from hopforge.model.network.core.sources import create_packet
 from hopforge.sim.queued.delay_lines import put
 from hopforge.sim.queued.records import ELAPSED_BITS, INTERVAL, INTERVAL_BITS, Part, Queues, line_at, nic_at

@@ -14,17 +14,10 @@ from hopforge.model.kernel.bits import trailing_zeros
 from hopforge.model.kernel.compile import entry, inlined
 from hopforge.model.kernel.memory import int64s, prefetch, words
 from hopforge.model.network.core.hooks import CYCLE, call_hook
+from hopforge.model.network.core.kinds import DONE, GROW, PROGRAM
+from hopforge.model.network.core.layouts import NOTE
+from hopforge.model.network.core.net_record import NET_RECORD, PATTERN_SIGNATURE, ROUTE_SIGNATURE, Net
 from hopforge.model.network.core.progress import stop_reason
-from hopforge.model.network.core.records import (
-    DONE,
-    GROW,
-    NET_RECORD,
-    NOTE,
-    PATTERN_SIGNATURE,
-    PROGRAM,
-    ROUTE_SIGNATURE,
-    Net,
-)
 from hopforge.sim.queued.crossbar import PACKET_BYTES, match
 from hopforge.sim.queued.delay_lines import deliver_all
 from hopforge.sim.queued.hosts import inject, wake_hosts

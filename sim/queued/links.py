@@ -8,19 +8,10 @@ from hopforge.model.kernel.bits import bit_of, first_at_or_after, trailing_zeros
 from hopforge.model.kernel.compile import inlined, inner
 from hopforge.model.kernel.memory import floats, function_at, int32s, int64s, prefetch, words
 from hopforge.model.network.core.event_log import call_log
+from hopforge.model.network.core.kinds import HEAD, HOST_VC_BITS, HOST_VC_MASK, RECEIVED, TAIL
+from hopforge.model.network.core.net_record import Net
 from hopforge.model.network.core.packet_ends import count_arrival
-from hopforge.model.network.core.records import (
-    HEAD,
-    HOST_VC_BITS,
-    HOST_VC_MASK,
-    RECEIVED,
-    TAIL,
-    Net,
-    host_at,
-    output_port,
-    output_vc,
-    packet_at,
-)
+from hopforge.model.network.core.records import host_at, output_port, output_vc, packet_at
 from hopforge.model.network.parts.feedback import LEARN_SIGNATURE
 from hopforge.sim.queued.crossbar import OUTPUT_QUEUE_BYTES, OUTPUT_VC_BYTES, PACKET_BYTES, route_head
 from hopforge.sim.queued.delay_lines import due, put

@@ -5,7 +5,9 @@ from numba import int64, uint32
 from hopforge.model.kernel.bits import bit_of
 from hopforge.model.kernel.compile import inlined
 from hopforge.model.kernel.memory import int32s, words
-from hopforge.model.network.core.records import PORT_SHARE_BITS, Net, output_port
+from hopforge.model.network.core.kinds import PORT_SHARE_BITS
+from hopforge.model.network.core.net_record import Net
+from hopforge.model.network.core.records import output_port
 from hopforge.sim.queued.delay_lines import put
 from hopforge.sim.queued.records import Part, Queue, Queues, line_at
 

@@ -1,4 +1,4 @@
-"""Layout of what the input-output-queued routers add to the state of `model.network.core.records`.
+"""Layout of what the input-output-queued routers add to the state of `model.network.core.layouts`.
 
 Numbers of ports and VCs are those of `model.network`: port = router·P + p, VC = port·V + v. Of the records there are
 used: hosts (sources), packets, the counters, `OUTPUT_PORT` (`flits`, `busy_until`; `free_mask`: VCs that have a packet
@@ -14,13 +14,13 @@ import numpy as np
 from hopforge.model.kernel.compile import inlined
 from hopforge.model.kernel.constant_record import constant_record
 from hopforge.model.kernel.memory import record_reader
-from hopforge.model.network.core.records import NOTE
+from hopforge.model.network.core.layouts import NOTE
 
 #: a stamp is cycle << STAMP_BITS | place among the grants of a match: as many as ports
 STAMP_BITS = 10
-#: source of packets in fixed intervals, beside those of `model.network.core.records`
+#: source of packets in fixed intervals, beside those of `model.network.core.kinds`
 INTERVAL = 4
-#: events of the log beside those of `model.network.core.records`: a packet's route is computed (input VC, output VC);
+#: events of the log beside those of `model.network.core.kinds`: a packet's route is computed (input VC, output VC);
 #: an output port begins to send it (output VC); a host sends again what it has set aside
 ROUTED, LINKED, SENT_AGAIN = 4, 5, 6
 #: times of an interval source are counted in 2^−20 cycles

@@ -13,7 +13,7 @@ from hopforge.model.topology import build
 from hopforge.sim.hits.analytic import expected_evictions
 from hopforge.sim.hits.replay import replay
 from hopforge.sim.reproduce.registry import Comparison, Options, Point, Reproduction, Row, integer, pick
-from hopforge.sim.traffic.placed import build_workload
+from hopforge.sim.traffic.workload_packets import build_workload
 
 _ENTRIES = 2048
 _WAYS = (1, 2, 4, 8, 16)

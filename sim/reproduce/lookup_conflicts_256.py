@@ -11,7 +11,7 @@ from hopforge.model.output.plots import Line, draw_lines, draw_paper_points, new
 from hopforge.model.topology import build
 from hopforge.sim.hits.replay import replay
 from hopforge.sim.reproduce.registry import Comparison, Options, Point, Reproduction, Row, integer, pick
-from hopforge.sim.traffic.placed import build_workload
+from hopforge.sim.traffic.workload_packets import build_workload
 
 _PROGRAMS = ("bt", "cg", "dt", "ep", "ft", "is", "lu", "mg", "sp")
 _RANKS, _ENTRIES = 256, 2048

@@ -11,7 +11,7 @@ from hopforge.model.topology import build
 from hopforge.sim.hits.replay import PIECE_PACKETS, Replay
 from hopforge.sim.reproduce.lookup_conflicts import trace_file
 from hopforge.sim.reproduce.registry import Comparison, Options, Point, Reproduction, Row, pick
-from hopforge.sim.traffic.placed import build_workload
+from hopforge.sim.traffic.workload_packets import build_workload
 
 _ENTRIES = (4, 8, 16, 32, 64, 128, 256)
 #: label, section `tables`

@@ -7,12 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hopforge.model.kernel.histogram import HISTOGRAM_BINS
-from hopforge.model.network.core.records import (
-    ACKNOWLEDGES,
-    REPLIES,
-    REQUESTS,
-    ROUND_TRIPS,
-)
+from hopforge.model.network.core.layouts import ACKNOWLEDGES, REPLIES, REQUESTS, ROUND_TRIPS
 from hopforge.model.network.core.state import NetState
 from hopforge.model.network.parts.trail_tables import trail_counts
 from hopforge.model.output.columns import Columns, one_row

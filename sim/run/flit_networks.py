@@ -26,7 +26,7 @@ class Built:
     state : NetState
         With the counters that every model fills.
     run : function
-        ``run(route, pattern, cycles) -> code`` of `model.network.core.records`.
+        ``run(route, pattern, cycles) -> code`` of `model.network.core.kinds`.
     flit_cycles : int
         Cycles that a flit takes on the link of a host: a load of 1 is a flit in this time.
     bin_cycles : int

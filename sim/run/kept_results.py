@@ -203,17 +203,7 @@ def kept_results(
         forget_parts(store / TIMES)
         stamps = file_stamps({path for one in wanted for path in one.paths})
         keys = [one.key for one in wanted]
-        results: dict[str, Any] = {}
-        damaged: list[Path] = []
-        for key, one in zip(keys, wanted, strict=True):
-            path = store / f"{key}.json"
-            if key in results or path in damaged:
-                continue
-            kept = _read(path)
-            if kept is not None and _decided_alike(kept, one):
-                results[key] = _with_times(kept["result"], store / TIMES / path.name)
-            elif os.path.lexists(path):
-                damaged.append(path)
+        results, damaged = _found(keys, wanted, store)
         missing = [number for number, key in enumerate(keys) if key not in results and keys.index(key) == number]
         for line in _why_again([one for one in wanted if one.key not in results], len(keys), unit, store, damaged):
             tell(line)
@@ -257,6 +247,22 @@ def kept_results(
             f" the others are kept in {store}, and the same command tries again"
         )
     return [results[key] for key in keys]
+
+
+def _found(keys: Sequence[str], wanted: Sequence[Wanted], store: Path) -> tuple[dict[str, Any], list[Path]]:
+    """Return the results that are kept, by key, and the files that hold none, or that of something else."""
+    results: dict[str, Any] = {}
+    damaged: list[Path] = []
+    for key, one in zip(keys, wanted, strict=True):
+        path = store / f"{key}.json"
+        if key in results or path in damaged:
+            continue
+        kept = _read(path)
+        if kept is not None and _decided_alike(kept, one):
+            results[key] = _with_times(kept["result"], store / TIMES / path.name)
+        elif os.path.lexists(path):
+            damaged.append(path)
+    return results, damaged
 
 
 def _refuse_changed(stamps: Mapping[Path, Stamp], store: Path) -> None:

@@ -18,7 +18,7 @@ from hopforge.model.lookup.tcam import Tcam, TcamRow
 from hopforge.model.lookup.two_level_cache import TwoLevelCache
 from hopforge.model.network.build import build_net
 from hopforge.model.network.core.candidates import PORT_VALUES, candidate_port
-from hopforge.model.network.core.records import PACKET
+from hopforge.model.network.core.layouts import PACKET
 from hopforge.model.network.core.state import NetState
 from hopforge.model.network.core.user_code import refuse_mistake
 from hopforge.model.network.parts.lookup_build import RouteLookup
@@ -26,6 +26,7 @@ from hopforge.model.network.settings import RouterParameters, SourceParameters, 
 from hopforge.model.routing import RoutingError, RoutingPlan
 from hopforge.model.routing.unknown_inputs import unknown_inputs
 from hopforge.model.topology import Topology
+from hopforge.model.topology.configured import lid_addresses
 
 #: outputs of key kinds 0 to 2 (docs/architecture.md)
 _KINDS = 3
@@ -41,12 +42,12 @@ def refuse_unsuitable(config: Config, plan: RoutingPlan) -> None:
     """
     algorithm = config.routing.algorithm
     reasons = (
-        ("draws random numbers", plan.random),
+        ("draws random numbers", plan.random and not plan.of_paths),
         ("sends packets over a router drawn at the source", plan.uses_via),
         ("learns", plan.memory.size > 1 or plan.feedback is not None),
         (
             "chooses a link by the source (routing.links: hash, routing.spread: flow or entropy)",
-            plan.by_source and plan.among is None,
+            plan.by_source and plan.among is None and not plan.of_paths,
         ),
         ("needs an escape port, which a lookup does not answer", plan.obligation == "escape"),
     )
@@ -82,7 +83,7 @@ def route_lookup(config: Config, topology: Topology, plan: RoutingPlan) -> Route
     refuse_unsuitable(config, plan)
     _refuse_narrow_output(config, topology)
     enabled = config.lookup.cache.enabled
-    numbers = KeyNumbers(topology, configured_reduction(config, topology))
+    numbers = KeyNumbers(topology, configured_reduction(config, topology), lid_addresses(config, topology))
     two = TwoLevelCache.from_config(config)
     return RouteLookup(
         params=engine_params(config),
@@ -95,6 +96,8 @@ def route_lookup(config: Config, topology: Topology, plan: RoutingPlan) -> Route
         ports_per_engine=config.lookup.ports_per_engine,
         second_row=None if two is None else _key_rows(two.second, numbers.payloads)[:, 0],
         next_router=topology.peer_router if config.router.lookahead else None,
+        paths=config.lids,
+        layers=plan.phases // config.lids,
     )
 
 
@@ -129,10 +132,13 @@ def check_keys(config: Config, topology: Topology, plan: RoutingPlan, state: Net
     """
     from hopforge.model.router.walk import walk_packets  # noqa: PLC0415 (it needs `simulation`, which needs this)
 
-    if plan.among is not None:  # a row has all ports of which a router takes one
-        plan = plan.among
-        tables = Tables(routing=plan.table, max_candidates=plan.max_candidates, inject_mask=plan.inject_mask)
-        state = build_net(topology, RouterParameters(vcs=config.router.vcs), SourceParameters(), tables, seed=1)
+    if plan.among is not None or plan.of_paths:
+        for part in plan.of_paths or (plan.among,):  # a row has all ports of which a router takes one, or is of a path
+            assert part is not None
+            tables = Tables(routing=part.table, max_candidates=part.max_candidates, inject_mask=part.inject_mask)
+            net = build_net(topology, RouterParameters(vcs=config.router.vcs), SourceParameters(), tables, seed=1)
+            check_keys(config, topology, part, net)
+        return
     reduction = configured_reduction(config, topology)
     vcs, phases = config.router.vcs, plan.phases
     inputs = topology.routers * topology.max_ports * vcs
@@ -141,7 +147,7 @@ def check_keys(config: Config, topology: Topology, plan: RoutingPlan, state: Net
     count, stack = np.empty(states, np.int64), np.empty(states, np.int64)
     answer = np.zeros((states, plan.max_candidates), np.int64)
     packet = np.zeros(1, PACKET)[0]
-    numbers = KeyNumbers(topology, reduction)
+    numbers = KeyNumbers(topology, reduction, topology.host_address)
     keys = 1 if numbers.table is None else len(numbers.payloads)
     # first answer to each (input VC, key) and its host; whole addresses are keys of one host each
     known = np.full((inputs * keys, 2 + plan.max_candidates), -1, np.int64)
@@ -269,19 +275,21 @@ class KeyNumbers:
         The network.
     reduction : NodeReduction
         Its key function.
+    addresses : ndarray, int64[address]
+        Whole addresses; with key functions those of the hosts.
 
     Attributes
     ----------
     table : ndarray, int32[router, host], optional
-        Number of the key of every host at every router; None: whole addresses, a key is the number of its host.
+        Number of the key of every host at every router; None: whole addresses, a key is the number of its address.
     payloads : ndarray, int64[key]
         Payload of each key.
     """
 
-    def __init__(self, topology: Topology, reduction: NodeReduction) -> None:
+    def __init__(self, topology: Topology, reduction: NodeReduction, addresses: NDArray[np.int64]) -> None:
         self.table: NDArray[np.int32] | None = None
         if reduction.mode == "arbitrary":
-            self.payloads = topology.host_address.astype(np.int64)
+            self.payloads = addresses
         elif reduction.mode == "expression":
             self._of_expression(topology, reduction)
         else:
@@ -348,16 +356,17 @@ def network_rows(config: Config, topology: Topology, plan: RoutingPlan) -> list[
 
 
 def _rows_present(config: Config, topology: Topology, plan: RoutingPlan) -> NDArray[np.uint8] | None:
-    """Whether the TCAM of a router has a row for a host: uint8[router, host]; None: all have all.
+    """Whether the TCAM of a router has a row for an address: uint8[router, address]; None: all have all.
 
     As in `hopforge hits` only a TCAM that is built into the router has a limit: it takes the first rows.
     """
     if config.lookup.tcam.kind not in {"flops", "sram"}:
         return None
     limit = config.lookup.tcam.rows
-    result = np.ones((topology.routers, topology.hosts), np.uint8)
+    known = lid_addresses(config, topology)
+    result = np.ones((topology.routers, len(known)), np.uint8)
     for router, rows in enumerate(network_rows(config, topology, plan)):
         if len(rows) > limit:
             tcam = Tcam.of_rows(rows[:limit], width_bits=config.address.width_bits, output_bits=62)
-            result[router] = tcam.lookup_many(topology.host_address) >= 0
+            result[router] = tcam.lookup_many(known) >= 0
     return None if result.all() else result

@@ -13,14 +13,8 @@ from numpy.typing import NDArray
 from hopforge.model.kernel.compile import entry
 from hopforge.model.kernel.memory import int32s
 from hopforge.model.network.core.hooks import LOST, call_hook
-from hopforge.model.network.core.records import (
-    NET_RECORD,
-    PATTERN_SIGNATURE,
-    Net,
-    class_source_at,
-    host_at,
-    packet_at,
-)
+from hopforge.model.network.core.net_record import NET_RECORD, PATTERN_SIGNATURE, Net
+from hopforge.model.network.core.records import class_source_at, host_at, packet_at
 from hopforge.model.network.core.sources import create_packet
 from hopforge.model.network.core.user_code import refuse_mistake
 from hopforge.model.network.parts.class_sources import make_packet

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from hopforge.model.config import Config
 from hopforge.model.network.core.event_log import put_log
-from hopforge.model.network.core.records import ACTIVE, DRAINED, GRANTED, HEAD, RC, RECEIVED, SENT, TAIL, VA
+from hopforge.model.network.core.kinds import ACTIVE, DRAINED, GRANTED, HEAD, RC, RECEIVED, SENT, TAIL, VA
 from hopforge.model.network.settings import Script
 from hopforge.sim.failures.record import counted
 from hopforge.sim.queued.build import QueuedState

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hopforge.model.network.core.records import FINISHED, RANK_BITS, STUCK, UNITS
+from hopforge.model.network.core.kinds import FINISHED, RANK_BITS, STUCK, UNITS
 from hopforge.model.network.parts.program_arrays import ProgramError, refuse_long_run
 from hopforge.model.output.columns import one_row
 from hopforge.model.output.results import Table, run_metadata, staged, write_metadata, write_tables

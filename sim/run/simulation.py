@@ -1,6 +1,5 @@
 """One run of the network simulator: from a configuration to measured latency, throughput, hops and channel loads."""
 
-import math
 import time
 from collections.abc import Callable
 from dataclasses import replace
@@ -14,22 +13,16 @@ from hopforge.model.config import Config
 from hopforge.model.config.jobs import JobsWorkload
 from hopforge.model.config.limits import simulated_ports_problem
 from hopforge.model.config.workload import ProgramWorkload
-from hopforge.model.network.build import build_net
-from hopforge.model.network.core.records import DEADLOCK, DONE, GROW, PROGRAM, SCRIPT
+from hopforge.model.network.core.kinds import DEADLOCK, DONE, GROW, PROGRAM, SCRIPT
 from hopforge.model.network.core.sources import NEVER
 from hopforge.model.network.core.state import NetState, NetworkError
 from hopforge.model.network.core.user_code import refuse_mistake
 from hopforge.model.network.parts.agent_build import with_agents
-from hopforge.model.network.parts.trail_tables import flush_tables
 from hopforge.model.network.service_ports import with_service_ports
 from hopforge.model.network.settings import Script, SourceParameters, Tables
-from hopforge.model.routing import RoutingError, RoutingPlan
+from hopforge.model.routing import RoutingPlan
 from hopforge.model.routing.configured import routing_plan
-from hopforge.model.routing.deadlock import DeadlockError, channel_name, check_routing, find_cycle, waiting_cycle
-from hopforge.model.routing.guard import spare_guard
-from hopforge.model.routing.message_dependence import refuse_message_cycle
-from hopforge.model.routing.reachable import packet_lengths
-from hopforge.model.routing.short_proof import prove_routing
+from hopforge.model.routing.deadlock import DeadlockError
 from hopforge.model.shared import once
 from hopforge.model.topology import Topology
 from hopforge.model.topology.configured import network_topology
@@ -37,7 +30,6 @@ from hopforge.model.topology.degraded import CYCLES, with_degraded
 from hopforge.model.topology.failed import failed_hosts, without_failed
 from hopforge.model.topology.limits import MAX_PORTS
 from hopforge.sim.failures.epochs import Epoch, check_algorithm, make_epochs
-from hopforge.sim.failures.flush import reprogram_engines
 from hopforge.sim.failures.input_output_queued import InputOutputQueuedFailures
 from hopforge.sim.failures.input_queued import InputQueuedFailures
 from hopforge.sim.failures.program_messages import refuse_failing_ranks
@@ -45,14 +37,14 @@ from hopforge.sim.failures.reconfiguration import FailingNetwork, Reconfiguratio
 from hopforge.sim.queued.build import IntervalSource, QueuedState
 from hopforge.sim.run.agent_watch import AgentWatch
 from hopforge.sim.run.buffer_samples import BufferSamples
-from hopforge.sim.run.class_latencies import acknowledge_age, class_latencies, reply_ages, reset_classes
-from hopforge.sim.run.flit_networks import Plans, build_flit_network, check_has_flits, flit_router_parameters
-from hopforge.sim.run.lookup_measures import lookup_totals
-from hopforge.sim.run.lookup_routing import check_keys, route_lookup
+from hopforge.sim.run.class_latencies import acknowledge_age, reply_ages
+from hopforge.sim.run.counters import read_counters, reset_counters
+from hopforge.sim.run.deadlock_text import deadlock_text
+from hopforge.sim.run.epoch_routing import EpochRouting
+from hopforge.sim.run.flit_networks import Plans, build_flit_network, check_has_flits
 from hopforge.sim.run.measurement import Measurement
-from hopforge.sim.run.network_latency import network_latencies, reset_network_latency
-from hopforge.sim.run.reordering import reordering, reset_reordering
-from hopforge.sim.run.run_statistics import BATCHES, batch_interval, largest_of, mean_of, mser5, percentile
+from hopforge.sim.run.routing_proof import RoutingProof
+from hopforge.sim.run.run_statistics import BATCHES, batch_interval, mser5
 from hopforge.sim.run.slow_links import slowings
 from hopforge.sim.run.sources import acknowledges, program_source, replies, source_parameters, spraying, with_skew
 from hopforge.sim.run.starvation import StarvationWatch
@@ -122,18 +114,10 @@ class Simulation:
     ) -> None:
         self.config, self.load, self.seed = config, load, seed
         check_has_flits(config)
-        if topology is None:
-            problem = simulated_ports_problem(config.topology, MAX_PORTS)
-            if problem is not None:  # before a network of thousands of links per router is built
-                raise NetworkError(str(problem))
-        given = network_topology(config) if topology is None else topology
-        whole = with_degraded(given, config.degraded, config.seed, times=CYCLES)
-        if config.traffic.acknowledge is not None:
-            whole = with_service_ports(whole)
+        whole = self._whole(topology)
         self.topology = without_failed(whole, config.failed)
-        routing = config.routing
         if not config.failed.none or config.simulation.failures:
-            check_algorithm(routing)
+            check_algorithm(config.routing)
         self.plan = routing_plan(config, self.topology) if plan is None else plan
         traffic = config.traffic
         pattern = str(traffic.file) if traffic.file is not None else traffic.pattern
@@ -142,45 +126,10 @@ class Simulation:
         self.placed: PlacedProgram | None = None
         #: flits of all messages of a program that go through the network
         self.message_flits = 0
-        if script is not None:
-            source = SourceParameters(
-                kind=SCRIPT, script=script, replies=replies(config), acknowledges=acknowledges(config)
-            )
-        elif traffic.source == "program":
-            workload = config.workload
-            assert isinstance(workload, ProgramWorkload | JobsWorkload), "checked by model.config"
-            if placed is None:
-                assert isinstance(workload, ProgramWorkload), "checked by model.config"
-                placed = place_program(workload, self.topology, seed)
-            self.placed = placed
-            program = program_source(config, self.placed)
-            self.message_flits = message_flits(program)
-            refuse_many_flits(self.message_flits, workload.max_flits)
-            source = SourceParameters(kind=PROGRAM, program=program, acknowledges=acknowledges(config))
-        else:
-            source = source_parameters(config, load, self.traffic.round_packets)
-        source = replace(with_skew(source, config, self.topology.routers, seed), spraying=spraying(config))
+        source = self._source(script, placed)
         self.classes = class_traffic(config, self.topology, load, seed, script_class)
-        if self.classes is not None:
-            source = replace(source, classes=self.classes.kernel)
-        if self.plan.agents is not None:
-            assert source.acknowledges is not None, "checked by routing_plan"
-            source = replace(source, acknowledges=with_agents(source.acknowledges, self.plan.agents))
-        tables = Tables(
-            routing=self.plan.table,
-            memory=self.plan.memory,
-            pattern=self.traffic.table,
-            max_candidates=self.plan.max_candidates,
-            inject_mask=self.plan.inject_mask,
-            inject_by_destination=self.plan.inject_by_destination,
-            reply_mask=self.plan.reply_mask,
-            ack_mask=self.plan.ack_mask,
-            feedback=self.plan.feedback,
-            agents=None if self.plan.agents is None else replace(self.plan.agents, seed=seed),
-            decides=routing.decision != "router",
-            decides_ahead=routing.decision == "ahead",
-        )
-        self.built = build_flit_network(config, self.topology, Plans(self.plan, source, tables, seed, log_events))
+        plans = Plans(self.plan, self._completed(source), self._tables(), seed, log_events)
+        self.built = build_flit_network(config, self.topology, plans)
         self.state: NetState = self.built.state
         #: what its agents do, None: it has none
         self.agents = None if self.state.agents is None else AgentWatch(self.state)
@@ -191,119 +140,126 @@ class Simulation:
         if not isinstance(self.state, QueuedState):
             limit = config.simulation.deadlock_cycles * self.built.flit_cycles
             self.starvation = StarvationWatch(self.topology, self.state, limit, self.sample_cycles)
-        if self.traffic.silent is not None:
-            self.state.senders["next_time"][self.traffic.silent] = NEVER
-            self.state.senders["stopped"][self.traffic.silent] = 1
         silent = failed_hosts(self.topology, config.failed)
-        if self.classes is not None:
-            self.classes.silence(self.state, silent)
-        for name, value in (("next_time", NEVER), ("stopped", 1), ("inject_mask", 0), ("reply_mask", 0)):
-            self.state.senders[name][silent] = value
+        self._silence(silent)
+        proof = RoutingProof(config, self.topology, self.plan, self.state, seed)
         #: how it was proved free of deadlock, for people; empty: it was not
         self.proof = ""
-        if routing.check and check:
-            resends = bool(config.simulation.failures)
+        if config.routing.check and check:
+            again = bool(config.simulation.failures)
             self.proof = once(
-                ("proof", self.topology, routing, config.tables, config.router, traffic, config.lookup, resends, seed),
-                lambda: self._prove(silent, resends=resends),
-            )
+                ("proof", self.topology, config.routing, config.tables, config.router, traffic, config.lookup, again,
+                 seed),
+                lambda: proof.prove(silent, resends=again),
+            )  # fmt: skip
         #: changes of the rates of links that are still to come
         self._slowings = slowings(self.state, self.topology, config)
         #: what fails during the run, None: nothing
-        self.reconfiguration = self._reconfiguration(whole, check=check) if config.simulation.failures else None
+        self.reconfiguration: Reconfiguration | None = None
+        if config.simulation.failures:
+            self.reconfiguration = self._reconfiguration(whole, check=check)
         #: threads that simulate it, and why it is one
         self.threads = choose_threads(threads, config, self.state, self.plan, self.traffic.pattern)
 
-    def _prove(self, silent: NDArray[np.bool_], *, resends: bool) -> str:
-        """Prove that the network cannot deadlock, and that keys tell apart what has different routes; says how."""
-        proof = prove_routing(
-            self.topology, self.plan, self.state, self.config.routing.algorithm, ~silent,
-            build=self._smaller_state, resends=resends,
-            seconds=self.config.routing.proof_limit_s,
-        )  # fmt: skip
-        if self.config.traffic.reply is not None:
-            refuse_message_cycle(self.topology, self.plan, self.state, self.config.routing.algorithm)
-        if not resends and not silent.any():
-            spare_guard(self.plan, self.state["table"])
-        if self.state.lookup is not None:
-            check_keys(self.config, self.topology, self.plan, self.state)
-        return proof
+    def _whole(self, topology: Topology | None) -> Topology:
+        """Build the network before anything has failed, with the ports of services."""
+        config = self.config
+        if topology is None:
+            problem = simulated_ports_problem(config.topology, MAX_PORTS)
+            if problem is not None:  # before a network of thousands of links per router is built
+                raise NetworkError(str(problem))
+            topology = network_topology(config)
+        whole = with_degraded(topology, config.degraded, config.seed, times=CYCLES)
+        return whole if config.traffic.acknowledge is None else with_service_ports(whole)
 
-    def _smaller_state(self, topology: Topology, plan: RoutingPlan) -> NetState:
-        """Build a smaller network of the same routers, for a proof; what computes its routes does not matter there."""
-        router = self.config.router.model_copy(update={"route_computation": "table"})
-        config = self.config.model_copy(update={"router": router})
-        tables = Tables(plan.table, plan.memory, max_candidates=plan.max_candidates)
-        return build_flit_network(config, topology, Plans(plan, SourceParameters(), tables, self.seed)).state
+    def _source(self, script: Script | None, placed: PlacedProgram | None) -> SourceParameters:
+        """Prepare what hosts send: listed packets, a program, or traffic at the load."""
+        config = self.config
+        if script is not None:
+            return SourceParameters(
+                kind=SCRIPT, script=script, replies=replies(config), acknowledges=acknowledges(config)
+            )
+        if config.traffic.source != "program":
+            return source_parameters(config, self.load, self.traffic.round_packets)
+        workload = config.workload
+        assert isinstance(workload, ProgramWorkload | JobsWorkload), "checked by model.config"
+        if placed is None:
+            assert isinstance(workload, ProgramWorkload), "checked by model.config"
+            placed = place_program(workload, self.topology, self.seed)
+        self.placed = placed
+        program = program_source(config, placed)
+        self.message_flits = message_flits(program)
+        refuse_many_flits(self.message_flits, workload.max_flits)
+        return SourceParameters(kind=PROGRAM, program=program, acknowledges=acknowledges(config))
+
+    def _completed(self, source: SourceParameters) -> SourceParameters:
+        """Add to what hosts send its skew, spraying, classes of traffic, and the agents that acknowledges inform."""
+        source = replace(
+            with_skew(source, self.config, self.topology.routers, self.seed), spraying=spraying(self.config)
+        )
+        if self.classes is not None:
+            source = replace(source, classes=self.classes.kernel)
+        if self.plan.agents is not None:
+            assert source.acknowledges is not None, "checked by routing_plan"
+            source = replace(source, acknowledges=with_agents(source.acknowledges, self.plan.agents))
+        return source
+
+    def _tables(self) -> Tables:
+        """Tables of routing and traffic."""
+        plan, decision = self.plan, self.config.routing.decision
+        return Tables(
+            routing=plan.table,
+            memory=plan.memory,
+            pattern=self.traffic.table,
+            max_candidates=plan.max_candidates,
+            inject_mask=plan.inject_mask,
+            inject_by_destination=plan.inject_by_destination,
+            reply_mask=plan.reply_mask,
+            ack_mask=plan.ack_mask,
+            feedback=plan.feedback,
+            agents=None if plan.agents is None else replace(plan.agents, seed=self.seed),
+            decides=decision != "router",
+            decides_ahead=decision == "ahead",
+        )
+
+    def _silence(self, failed: NDArray[np.bool_]) -> None:
+        """Stop the sources of hosts that the pattern leaves out, and all that `failed` hosts do."""
+        senders = self.state.senders
+        if self.traffic.silent is not None:
+            senders["next_time"][self.traffic.silent] = NEVER
+            senders["stopped"][self.traffic.silent] = 1
+        if self.classes is not None:
+            self.classes.silence(self.state, failed)
+        for name, value in (("next_time", NEVER), ("stopped", 1), ("inject_mask", 0), ("reply_mask", 0)):
+            senders[name][failed] = value
 
     def _reconfiguration(self, whole: Topology, *, check: bool) -> Reconfiguration:
         """Prepare the failures of section `simulation`: the routing of every state that the network comes to."""
-        config = self.config
-        if self.plan.estimates is None and (self.plan.feedback is not None or self.plan.memory.size > 1):
-            raise RoutingError("simulation.failures: a routing algorithm that learns must say where its estimates are")
-
-        def plan_for(topology: Topology, hosts: NDArray[np.bool_]) -> RoutingPlan:
-            plan = routing_plan(config, topology)
-            if plan.max_candidates > self.plan.max_candidates:
-                raise RoutingError(
-                    f"routing.algorithm {config.routing.algorithm}: max_candidates must be at most "
-                    f"{self.plan.max_candidates} after a failure too, not {plan.max_candidates}"
-                )
-            if plan.memory.size != self.plan.memory.size:
-                raise RoutingError(
-                    f"routing.algorithm {config.routing.algorithm}: memory must have {self.plan.memory.size} entries "
-                    f"after a failure too, not {plan.memory.size}"
-                )
-            if config.routing.check and check:
-                source = SourceParameters(acknowledges=acknowledges(config))
-                net = build_net(topology, flit_router_parameters(config, topology, plan), source, Tables(
-                    routing=plan.table, max_candidates=plan.max_candidates, inject_mask=plan.inject_mask,
-                    memory=plan.memory, ack_mask=plan.ack_mask,
-                ), self.seed)  # fmt: skip
-                net.senders["inject_mask"][hosts] = 0
-                lengths = packet_lengths(self.state)
-                check_routing(
-                    topology, plan, net, config.routing.algorithm, ~hosts, lengths=lengths, resends=True,
-                    seconds=config.routing.proof_limit_s,
-                )  # fmt: skip
-                if net.lookup is not None:
-                    check_keys(config, topology, plan, net)
-            return plan
-
+        routing = EpochRouting(self.config, self.plan, self.state, self.seed, check=check)
         failing: FailingNetwork
         if isinstance(self.state, QueuedState):
             failing = InputOutputQueuedFailures(self.state, self.topology, self.seed)
         else:
             failing = InputQueuedFailures(self.state, self.seed)
-        per_flit, runs = self.built.flit_cycles, config.simulation
-        epochs = make_epochs(whole, runs.failures, config.failed, plan_for, per_flit)
+        per_flit, runs = self.built.flit_cycles, self.config.simulation
+        epochs = make_epochs(whole, runs.failures, self.config.failed, routing.prepare, per_flit)
         if self.placed is not None:
             refuse_failing_ranks(epochs, self.placed)
+
+        def install(epoch: Epoch) -> None:
+            self.plan = epoch.plan
+            routing.install(epoch)
+
         return Reconfiguration(
             self.state,
             failing,
             epochs,
             self._run_kernel,
-            self._install,
+            install,
             runs.failure_series_cycles * per_flit,
             per_flit,
             self.built.cycle_ns,
         )
-
-    def _install(self, epoch: Epoch) -> None:
-        """Put the routing of `epoch` in force in all routers at once, and flush their lookup engines."""
-        self.plan, state = epoch.plan, self.state
-        state.put("table", np.ascontiguousarray(self.plan.table, np.int32))
-        if self.plan.estimates is not None:  # ports that lead on now and did before keep what they have learned
-            both = np.isfinite(self.plan.memory) & np.isfinite(state["memory"])
-            state["memory"][:] = np.where(both, state["memory"], self.plan.memory)
-        if state.agents is not None:
-            assert self.plan.agents is not None
-            state.agents.install(self.plan.agents)
-        if self.config.traffic.acknowledge is not None:
-            flush_tables(state)
-        if state.lookup is not None:
-            reprogram_engines(state.lookup, route_lookup(self.config, epoch.topology, self.plan))
 
     def advance(self, cycles: int) -> int:
         """Simulate `cycles` cycles, through what fails in them; returns the kernel's last code.
@@ -335,7 +291,7 @@ class Simulation:
                 self.state.grow_packets()
                 continue
             if code == DEADLOCK:
-                raise DeadlockError(self._deadlock_text())
+                raise DeadlockError(deadlock_text(self.topology, self.plan, self.state, self.config.router))
             if code != DONE or left <= most:
                 return int(code)
 
@@ -358,47 +314,10 @@ class Simulation:
                 f"of {int(self.state['flits_dropped'])} lost flits {self.reconfiguration.lost_flits} are told"
             )
 
-    def _deadlock_text(self) -> str:
-        state = self.state
-        if isinstance(state, QueuedState):
-            cycle = find_cycle(*state.waiting_channels(), len(state["output_vc"]))
-        else:
-            cycle = waiting_cycle(self.topology, state)
-        names = " → ".join(channel_name(self.topology, int(self.state["vcs"]), m) for m in [*cycle, *cycle[:1]])
-        router = self.config.router
-        if self.plan.obligation == "escape" and (router.switching, router.vc_release) == ("wormhole", "tail"):
-            names += (
-                "; with router.vc_release: tail and wormhole switching a packet may wait behind others on an adaptive "
-                "virtual channel, where it has no escape: take vc_release: credits or switching: vct"
-            )
-        return (
-            f"deadlock at cycle {int(self.state['cycle'])}: {self.state.flits_in_flight} flits in flight and none has "
-            f"moved since cycle {int(self.state['last_move'])}; waiting channels: {names or 'no cycle found'}"
-        )
-
     def reset_measures(self) -> None:
-        """Start a measurement: counters of latency, hops, rates and channel loads from zero."""
-        record = self.state.record
-        for name in (
-            "measured", "latency_sum", "hops_sum", "latency_max", "packets_dropped",
-            "messages_measured", "message_latency_sum", "message_latency_max",
-        ):  # fmt: skip
-            record[name] = 0
-        record["latency_min"] = NEVER
-        if "message_histogram" in self.state.arrays:
-            self.state["message_histogram"][:] = 0
-        reset_classes(self.state)
-        reset_reordering(self.state)
-        if self.classes is not None:
-            self.classes.reset(self.state)
-        self.state["histogram"][:] = 0
-        reset_network_latency(self.state)
-        self.built.reset()
+        """Start a measurement: all counters from zero."""
+        reset_counters(self.built, self.classes)
         self.buffers.reset()
-        if self.state.lookup is not None:
-            self.state.lookup.reset_counts()
-        self.state["output_port"]["flits"] = 0
-        self.state["host"]["flits_received"] = 0
 
     def queue_delay(self) -> float:
         """Mean age in cycles of the packets at the heads of the source queues (0 for empty ones)."""
@@ -565,27 +484,7 @@ class Simulation:
                 if len(samples) % BATCHES == 0 and self._growth(first_delay, cycles) > 4 * SATURATED_GROWTH:
                     stop = "saturated"
                     break
-        return self._measurement(
-            samples, warmup, cycles, stop, self._growth(first_delay, cycles), time.process_time() - started
-        )
-
-    def _growth(self, first_delay: float, cycles: int) -> float:
-        return (self.queue_delay() - first_delay) / cycles
-
-    def _measurement(
-        self, samples: list[tuple[int, int]], warmup: int, cycles: int, stop: str, growth: float, cpu: float
-    ) -> Measurement:
-        state = self.state
-        mean, half = batch_interval(samples)
-        packets = max(int(state["measured"]), 1)
-        received = state.senders["flits_received"] * (self.built.flit_cycles / cycles)
-        ports = state["output_port"]
-        between = self.topology.peer_router.reshape(-1) >= 0
-        channel = ports["flits"][between] * (self.built.flit_cycles / cycles) if between.any() else np.zeros(1)
-        median, p95, p99 = (
-            percentile(state["histogram"], share, int(state["latency_max"]), self.built.bin_cycles)
-            for share in (0.5, 0.95, 0.99)
-        )
+        growth, (mean, half) = self._growth(first_delay, cycles), batch_interval(samples)
         return Measurement(
             load=self.load,
             seed=self.seed,
@@ -593,41 +492,12 @@ class Simulation:
             stop=stop,
             warmup_cycles=warmup,
             cycles=cycles,
-            packets=int(state["measured"]),
             latency=mean,
             latency_interval=half,
-            latency_median=median,
-            latency_p95=p95,
-            latency_p99=p99,
-            latency_max=largest_of(int(state["latency_max"]), int(state["measured"])),
-            **network_latencies(state, self.built.bin_cycles),
-            hops=mean_of(int(state["hops_sum"]), int(state["measured"])),
-            **self._message_latencies(mean, median, p95, p99),
-            # one nan for all, with which equal measurements are equal
-            derouted_share=math.nan if math.isnan(derouted := self.built.derouted()) else derouted / packets,
-            accepted=float(received.mean()),
-            accepted_worst=float(received.min()),
-            channel_load_max=float(channel.max()),
-            channel_load_mean=float(channel.mean()),
-            dropped_packets=int(state["packets_dropped"]),
-            **lookup_totals(state.lookup),
             cycle_ns=self.built.cycle_ns,
-            cpu_seconds=cpu,
-            classes=class_latencies(state) if self.classes is None else self.classes.results(state, cycles),
-            reordering=reordering(state),
+            cpu_seconds=time.process_time() - started,
+            **read_counters(self.built, self.topology, self.classes, cycles, mean),
         )
 
-    def _message_latencies(self, mean: float, median: float, p95: float, p99: float) -> dict[str, Any]:
-        """Return the latencies of messages; messages of one packet have those of their packets."""
-        state, largest, count = self.state, int(self.state["latency_max"]), int(self.state["measured"])
-        if "message_histogram" in state.arrays:
-            largest, count = int(state["message_latency_max"]), int(state["messages_measured"])
-            mean = mean_of(int(state["message_latency_sum"]), count)
-            median, p95, p99 = (percentile(state["message_histogram"], share, largest) for share in (0.5, 0.95, 0.99))
-        return {
-            "message_latency": mean,
-            "message_latency_median": median,
-            "message_latency_p95": p95,
-            "message_latency_p99": p99,
-            "message_latency_max": largest_of(largest, count),
-        }
+    def _growth(self, first_delay: float, cycles: int) -> float:
+        return (self.queue_delay() - first_delay) / cycles

@@ -9,7 +9,7 @@ from hopforge.model.config import Config
 from hopforge.model.config.jobs import JobsWorkload
 from hopforge.model.config.workload import ProgramWorkload
 from hopforge.model.dqn.rules import Rules
-from hopforge.model.network.core.records import BERNOULLI, ON_OFF
+from hopforge.model.network.core.kinds import BERNOULLI, ON_OFF
 from hopforge.model.network.parts.program_arrays import ProgramSource
 from hopforge.model.network.parts.reply_arrays import Replies
 from hopforge.model.network.parts.spray_arrays import Spraying

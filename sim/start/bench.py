@@ -19,10 +19,11 @@ from hopforge.model.lookup.routing_cache import RoutingCache
 from hopforge.model.numbers.address import AddressFormat
 from hopforge.model.numbers.crc import crc_addresses
 from hopforge.model.topology import build
-from hopforge.model.workload.program import compile_program, interleave
+from hopforge.model.workload.compiled_program import compile_program
+from hopforge.model.workload.packet_order import interleave
 from hopforge.model.workload.read_trace import read_trace
 from hopforge.sim.hits.replay import Replay
-from hopforge.sim.traffic.placed import build_workload
+from hopforge.sim.traffic.workload_packets import build_workload
 
 CLOCK = "process time of one process"
 LOOKUPS = 1 << 22

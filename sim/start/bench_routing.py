@@ -10,7 +10,7 @@ from typing import Any
 from hopforge.model.config import parse_config
 from hopforge.model.errors import UserError
 from hopforge.model.kernel.compile import kernel
-from hopforge.model.network.core.records import ROUTE_SIGNATURE
+from hopforge.model.network.core.net_record import ROUTE_SIGNATURE
 from hopforge.model.routing.configured import routing_plan
 from hopforge.model.routing.plan import RoutingPlan
 from hopforge.sim.run.simulation import Simulation, network_topology

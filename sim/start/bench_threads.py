@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hopforge.model.config import parse_config
-from hopforge.model.network.core.records import GROW
+from hopforge.model.network.core.kinds import GROW
 from hopforge.model.network.threads.barrier import CONTROL_PLACES, pass_barriers
 from hopforge.model.network.threads.crew import Crew
 from hopforge.model.network.threads.ranges import most_parts

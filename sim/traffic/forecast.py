@@ -3,7 +3,7 @@
 import numpy as np
 
 from hopforge.model.network.parts.program_arrays import ProgramError, ProgramSource
-from hopforge.sim.traffic.placed import WorkloadError
+from hopforge.sim.traffic.packet_stream import WorkloadError
 from hopforge.sim.traffic.program_traffic import cut
 
 #: flits of messages in a second of processor time, measured on loaded networks of 64 and 72 hosts (2026)

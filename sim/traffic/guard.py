@@ -13,7 +13,7 @@ from numba import int64
 
 from hopforge.model.kernel.checked import call_checked
 from hopforge.model.kernel.compile import kernel
-from hopforge.model.network.core.records import PATTERN_SIGNATURE, Net
+from hopforge.model.network.core.net_record import PATTERN_SIGNATURE, Net
 from hopforge.model.network.core.user_code import (
     DESTINATION,
     PATTERN_ARGUMENTS,

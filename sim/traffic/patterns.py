@@ -17,7 +17,7 @@ from hopforge.model.errors import UserError
 from hopforge.model.kernel.compile import kernel
 from hopforge.model.kernel.memory import words
 from hopforge.model.kernel.rng import next_below, next_float
-from hopforge.model.network.core.records import PATTERN_SIGNATURE, Net
+from hopforge.model.network.core.net_record import PATTERN_SIGNATURE, Net
 from hopforge.model.network.core.user_code import is_ours, jit_when_used
 from hopforge.model.topology import Topology
 from hopforge.model.topology.groups import GROUPED_KINDS, router_groups

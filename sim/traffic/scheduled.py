@@ -10,22 +10,17 @@ from hopforge.model.config.workload import ChakraWorkload, ProgramWorkload, Trac
 from hopforge.model.shared import once
 from hopforge.model.topology import Topology
 from hopforge.model.workload.chakra_files import read_chakra
+from hopforge.model.workload.compiled_program import compile_program
 from hopforge.model.workload.goal_files import is_goal, read_goal
-from hopforge.model.workload.program import Program, compile_program
+from hopforge.model.workload.program import Program
 from hopforge.model.workload.program_schedule import program_schedule
 from hopforge.model.workload.schedule import SEND, Schedule
 from hopforge.model.workload.slow_ranks import slowed_schedule
 from hopforge.model.workload.trace import Trace
 from hopforge.model.workload.trace_line import MAX_COUNT
-from hopforge.sim.traffic.placed import (
-    PlacedProgram,
-    WorkloadError,
-    check_computing,
-    link_ends,
-    map_ranks,
-    program_trace,
-    slowed,
-)
+from hopforge.sim.traffic.packet_stream import WorkloadError
+from hopforge.sim.traffic.placed import PlacedProgram, check_computing, link_ends, program_trace, slowed
+from hopforge.sim.traffic.rank_hosts import map_ranks
 
 
 def workload_schedule(

@@ -12,6 +12,8 @@ MESH = hf.loads(
     "{name: m, topology: {kind: mesh, radices: [2, 2]}, simulation: {load: 0.1, warmup_cycles: 100, min_cycles: 1000, "
     "max_cycles: 1000, loads: [0.1]}}"
 )
+HITS = hf.loads("{name: h, topology: {kind: torus, radices: [2, 2]}, workload: {kind: all_to_all}}")
+RULES = Path(__file__).parents[2] / "configs" / "routes.txt"
 HALF = 0.5 * (1 - np.eye(3))
 HOLES = np.array([[0, np.nan], [np.nan, 0]])
 ENDLESS = np.array([[0, np.inf], [np.inf, 0]])
@@ -35,6 +37,23 @@ MISTAKES: list[tuple[Callable[[], object], type[Exception], str]] = [
     (lambda: hf.route(MESH, fail="0-1"), TypeError, "fail must be a list of texts, not '0-1'"),
     (lambda: hf.jobs(generate="typed", dims="4x4"), TypeError,  # type: ignore[arg-type]
      "dims must be whole numbers as (8, 8, 4), not '4x4'"),
+    (lambda: hf.jobs("no.swf", dims=4), hf.UserError, "no.swf: cannot read the log: No such file or directory"),
+    (lambda: hf.network(np.ones((2, 2)), name=3), TypeError, "name must be a text, not 3"),  # type: ignore[arg-type]
+    (lambda: hf.hits(MESH, prefetch="1"), TypeError,  # type: ignore[arg-type]
+     "prefetch must be a whole number, not '1'"),
+    (lambda: hf.hits(MESH, tcam_cycles=-1), hf.UserError, "tcam_cycles must be at least 0, not -1"),
+    (lambda: hf.hits(HITS, refill=1, eject="x"), hf.UserError, "eject: must be hard or soft, not x"),
+    (lambda: hf.hits(HITS, prefetch=1, prefetch_cycles=1), hf.UserError,
+     "prefetch: goes a number of messages ahead; not with prefetch_cycles"),
+    (lambda: hf.route(MESH, fail=["0-9"]), hf.UserError, "fail 0-9: router 9 does not exist"),
+    (lambda: hf.route(MESH, fail_switch=["9"]), hf.UserError, "fail_switch 9: router 9 does not exist"),
+    (lambda: hf.generate(MESH, "router", router=9), hf.UserError, "router must be below 4"),
+    (lambda: hf.rules(RULES, sizes=16), TypeError, "sizes must be a list, not 16"),  # type: ignore[arg-type]
+    (lambda: hf.rules(RULES, policies="exact"), TypeError, "policies must be a list, not 'exact'"),
+    (lambda: hf.rules(RULES, policies=["x"]), hf.UserError, "policies: must be one of exact, host"),
+    (lambda: hf.rules(RULES, sizes=[64], ways=3), hf.UserError, "sizes: must be ways 3 times a power of two, not 64"),
+    (lambda: hf.compare(hf.simulate(MESH, progress=False), hf.simulate(MESH, load=0.2, progress=False)), hf.UserError,
+     "the first result and the second result: no row of measurement in common (load 0.1; load 0.2)"),
     (lambda: hf.jobs(generate="typed", dims=2.5), TypeError,  # type: ignore[arg-type]
      "dims must be whole numbers as (8, 8, 4), not 2.5"),
 ]  # fmt: skip
@@ -48,6 +67,7 @@ def test_a_mistake_is_one_line_that_names_what_was_given(
         mistake()
     told = str(caught.value.args[0])
     assert words in told and "\n" not in told
+    assert " --" not in f" {told}"  # an option of a command is no argument of Python
 
 
 def test_numbers_of_numpy_are_numbers() -> None:

@@ -243,7 +243,7 @@ def test_what_cannot_be_generated_is_refused() -> None:
         hf.cosim(config, "chip")
     with pytest.raises(hf.UserError, match="waves needs output"):
         hf.cosim(config, waves=True)
-    with pytest.raises(hf.UserError, match="lookups is for --part lookup or rule_cache only"):
+    with pytest.raises(hf.UserError, match="lookups is for part lookup or rule_cache only, not part router"):
         hf.cosim(config, "router", lookups=3, progress=False)
 
 

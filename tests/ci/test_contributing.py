@@ -14,7 +14,7 @@ TEXT = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
 CODE = re.findall(r"^```python\n(.*?)^```", TEXT, re.DOTALL | re.MULTILINE)
 CHANGES = re.findall(r"^```diff\n(.*?)^```", TEXT, re.DOTALL | re.MULTILINE)
 #: what each change of the walk changes
-CHANGED = ("model/routing/__init__.py", "tests/model/routing/test_routing.py")
+CHANGED = ("model/routing/__init__.py", "model/routing/__init__.py", "tests/model/routing/test_routing.py")
 MESH = "name: m\ntopology: {kind: mesh, radices: [4, 3]}\nrouter: {vcs: 1}\nrouting: {algorithm: west_first}\n"
 
 
@@ -33,6 +33,8 @@ def test_the_walk_fits_the_code() -> None:
     compile(CODE[0], "turns.py", "exec")
     for name, change in zip(CHANGED, CHANGES, strict=True):
         assert after(ROOT / name, change) != (ROOT / name).read_text(encoding="utf-8")
+    # the study chooses the new line by its words
+    assert re.search(r'west_first\}".*?\], ids=" "\.join\)', after(ROOT / CHANGED[-1], CHANGES[-1]), re.DOTALL)
     named = set(re.findall(r"`((?:model|tests|docs)/[\w/.-]+)`", TEXT)) - {"model/routing/turns.py"}
     assert named >= {"model/routing/plan.py", *CHANGED}
     assert [name for name in sorted(named) if not (ROOT / name).exists()] == []

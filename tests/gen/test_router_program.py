@@ -10,7 +10,7 @@ from hopforge.model.errors import UserError
 from hopforge.model.lookup.node_reduction import NodeReduction
 from hopforge.model.lookup.tcam import Tcam
 from hopforge.model.router.controlled import BusInputs, ControlledRouterModel
-from hopforge.model.router.golden import SINGLE, Flit, PortInputs
+from hopforge.model.router.flit import SINGLE, Flit, PortInputs
 from hopforge.model.router.program import tcam_contents
 
 

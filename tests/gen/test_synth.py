@@ -308,6 +308,18 @@ def test_router_of_a_configuration_and_its_parts():
     assert best.flops == 2 * 4
 
 
+def test_units_that_choose_one_of_several_ports():
+    text = (
+        "name: a\ntopology: {kind: hyperx, sizes: [2, 2]}\nrouting: {algorithm: minimal, spread: flow}\n"
+        "router: {vcs: 2, buffer_flits: 2, lookahead: true, rc_cycles: 1}\n"
+    )
+    every = router_blocks(parse_config(text))
+    gates = {name: synthesize(every[name], None)[0] for name in ("spread_choice", "next_route")}
+    assert all(best.cells > 50 and best.flops == 0 for best in gates.values())
+    one = router_blocks(parse_config(text.replace("spread: flow", "ways: one")))
+    assert "spread_choice" not in one and synthesize(one["next_route"], None)[0].cells < 50
+
+
 def test_allocators_by_name():
     every = allocator_blocks()
     assert every["arbiter64"].aim_ns == 0.38

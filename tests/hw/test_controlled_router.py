@@ -16,7 +16,7 @@ from hopforge.model.lookup.params import LookupParams
 from hopforge.model.numbers.crc import crc_address
 from hopforge.model.router.controlled import BusInputs, ControlledRouterModel
 from hopforge.model.router.csr import ROUTER_ID, address_space, all_engines_address, engine_address, router_csr_map
-from hopforge.model.router.golden import BODY, HEAD, SINGLE, TAIL, Flit, PortInputs, PortOutputs
+from hopforge.model.router.flit import BODY, HEAD, SINGLE, TAIL, Flit, PortInputs, PortOutputs
 from hopforge.model.router.links import End, Link
 from hopforge.model.router.params import Route, RouterParams
 

@@ -16,7 +16,8 @@ from test_router import ROUTERS, Neighbours, some_params
 
 from hopforge.hw.input_unit import InputUnit
 from hopforge.hw.router import Router
-from hopforge.model.router.golden import Flit, RouterModel
+from hopforge.model.router.flit import Flit
+from hopforge.model.router.golden import RouterModel
 from hopforge.model.router.params import RouterParams
 
 BEFORE, AFTER = 12, 30

@@ -8,7 +8,7 @@ from amaranth.sim import Simulator
 
 from hopforge.hw.network import Network
 from hopforge.model.config import parse_config
-from hopforge.model.router.golden import Flit, PortOutputs
+from hopforge.model.router.flit import Flit, PortOutputs
 from hopforge.model.router.links import End, Link, topology_hosts, topology_links
 from hopforge.model.router.network import HostModel, NetworkModel, Packet
 from hopforge.model.router.params import Route, RouterParams

@@ -7,7 +7,7 @@ import pytest
 from amaranth.sim import Simulator
 
 from hopforge.hw.network_interface import NetworkInterface
-from hopforge.model.router.golden import BODY, HEAD, SINGLE, TAIL, Flit, PortOutputs
+from hopforge.model.router.flit import BODY, HEAD, SINGLE, TAIL, Flit, PortOutputs
 from hopforge.model.router.network import Packet
 from hopforge.model.router.params import RouterParams
 from hopforge.model.router.reply_rules import ReplyRules

@@ -19,11 +19,18 @@ from hopforge.sim.drive.replay import replay_amaranth
 TRAFFIC = NetworkTraffic(load=0.5, cycles=80, seed=4)
 
 
-def config_of(spread: str = "entropy", entropy: str = "{per: packet}", more: str = "") -> Config:
+LOOKUP = (
+    "lookup: {functions: [arbitrary], reduction: false, mshrs: 2, ENGINES, cache: {entries: 2, ways: 2}, "
+    "tcam: {kind: flops, rows: 8, latency_cycles: 2}}\n"
+)
+
+
+def config_of(spread: str = "entropy", entropy: str = "{per: packet}", more: str = "", engines: str = "") -> Config:
     traffic = f"packet_range: [1, 3]{f', entropy: {entropy}' if entropy else ''}"
+    section = LOOKUP.replace("ENGINES", engines) if engines else ""
     return parse_config(
         f"name: x\ntopology: {{kind: torus, radices: [3]}}\nrouting: {{algorithm: tables, spread: {spread}}}\n"
-        "tables: {scheme: k_shortest, lmc: 1, layers: fewest}\n"
+        f"tables: {{scheme: k_shortest, lmc: 1, layers: fewest}}\n{section}"
         f"router: {{vcs: 2, buffer_flits: 3{more}}}\ntraffic: {{{traffic}}}\n"
     )
 
@@ -69,12 +76,20 @@ def test_bad_parameters(changes: dict[str, object], said: str) -> None:
         PathChoice(**{"params": params, "lmc": 2, "first": (0,), "turns": False, **changes})  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize(("spread", "entropy", "more"), [
-    ("entropy", "{per: packet}", ""), ("flow", "", ""), ("entropy", "{per: packet}", ", lookahead: true, rc_cycles: 2"),
+ASKS = ", route_computation: lookup"
+
+
+@pytest.mark.parametrize(("spread", "entropy", "more", "engines"), [
+    ("entropy", "{per: packet}", "", ""), ("flow", "", "", ""),
+    ("entropy", "{per: packet}", ", lookahead: true, rc_cycles: 2", ""),
+    ("entropy", "{per: packet}", ASKS, "ports_per_engine: 2"),
+    pytest.param("entropy", "{per: packet}", f"{ASKS}, lookahead: true, flit_bits: 90", "pipeline_depth: 3",
+                 marks=pytest.mark.study),
+    pytest.param("flow", "", ASKS, "lag: {members: 2, max_members: 2}", marks=pytest.mark.study),
 ])  # fmt: skip
-def test_rtl_is_the_simulator(spread: str, entropy: str, more: str) -> None:
+def test_rtl_is_the_simulator(spread: str, entropy: str, more: str, engines: str) -> None:
     """Every flit in its cycle, with the address that its source chose; a host that chooses otherwise is found."""
-    config = config_of(spread, entropy, more)
+    config = config_of(spread, entropy, more, engines)
     setup = network_setup(config, TRAFFIC.load, TRAFFIC.seed, TRAFFIC.cycles)
     recorded = record_network(config, TRAFFIC, setup)
     result = replay_amaranth(recorded.component, recorded.replay)

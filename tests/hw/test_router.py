@@ -13,7 +13,8 @@ from hopforge.hw.router import Router
 from hopforge.model.lookup.csr import csr_map
 from hopforge.model.lookup.golden.ports import LookupInputs, LookupOutputs
 from hopforge.model.lookup.params import LookupParams
-from hopforge.model.router.golden import BODY, HEAD, SINGLE, TAIL, Flit, PortInputs, PortOutputs, RouterModel
+from hopforge.model.router.flit import BODY, HEAD, SINGLE, TAIL, Flit, PortInputs, PortOutputs
+from hopforge.model.router.golden import RouterModel
 from hopforge.model.router.params import LookAhead, Route, RouterParams
 
 

@@ -3,6 +3,7 @@
 import itertools
 import json
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -33,11 +34,11 @@ LOOKUP = (
 
 def config_of(
     routing: str = "algorithm: minimal, spread: flow", more: str = "", other: str = "", lookup: str = "",
-    sizes: str = "[2, 2]",
+    network: str = "{kind: hyperx, sizes: [2, 2]}",
 ) -> Config:
     lookup = LOOKUP.replace("ENGINES", lookup) if lookup else ""
     return parse_config(
-        f"name: x\ntopology: {{kind: hyperx, sizes: {sizes}}}\nrouting: {{{routing}}}\n{lookup}"
+        f"name: x\ntopology: {network}\nrouting: {{{routing}}}\n{lookup}"
         f"router: {{vcs: 2, buffer_flits: 3{more}}}\ntraffic: {{packet_range: [1, 3]{other}}}\n"
     )
 
@@ -86,10 +87,15 @@ def test_rtl_is_the_simulator() -> None:
     assert replay_amaranth((fresh := record_network(config, TRAFFIC, wrong)).component, fresh.replay).mismatches > 0
 
 
-def test_rtl_with_look_ahead_is_the_simulator() -> None:
-    """A router that takes its neighbours for others tells heads a wrong port."""
-    more, entropy = ", lookahead: true, rc_cycles: 2, flit_bits: 90", ", entropy: {values: 7}"
-    config = config_of(BY_ENTROPY, more, entropy, sizes="[2, 2, 2]")
+@pytest.mark.parametrize(("more", "lookup"), [
+    (", rc_cycles: 2", ""), (", route_computation: lookup", "pipeline_depth: 2"),
+])  # fmt: skip
+def test_rtl_with_look_ahead_is_the_simulator(more: str, lookup: str, tmp_path: Path) -> None:
+    """A router that takes its neighbours for others tells heads a wrong port; with engines a row of three has both."""
+    more, entropy = f", lookahead: true, flit_bits: 90{more}", ", entropy: {values: 7}"
+    (tmp_path / "row.txt").write_text("0 1\n1 2\n1 2\n")
+    row = f"{{kind: edge_list, file: {tmp_path / 'row.txt'}}}" if lookup else "{kind: hyperx, sizes: [2, 2, 2]}"
+    config = config_of(BY_ENTROPY, more, entropy, lookup, row)
     setup = network_setup(config, TRAFFIC.load, TRAFFIC.seed, TRAFFIC.cycles)
     recorded = record_network(config, TRAFFIC, setup)
     assert replay_amaranth(recorded.component, recorded.replay).mismatches == 0 and recorded.packets > 20

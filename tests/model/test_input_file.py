@@ -25,7 +25,7 @@ from hopforge.model.topology import build
 from hopforge.model.topology.graph_file import READERS
 from hopforge.model.workload.read_trace import read_trace
 from hopforge.model.workload.trace import TraceError
-from hopforge.sim.traffic.placed import map_ranks
+from hopforge.sim.traffic.rank_hosts import map_ranks
 
 ROOT = Path(__file__).parents[2]
 CONFIG = parse_config("name: x\ntopology: {kind: mesh, radices: [2, 2]}\n")

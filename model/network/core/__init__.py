@@ -1,4 +1,4 @@
 """What every simulated network needs: records, state, events, sources, allocators.
 
-May import: model.kernel, model.topology. Read first: `records.py`.
+May import: model.kernel, model.topology. Read first: `layouts.py`.
 """

@@ -7,8 +7,10 @@ from hopforge.model.kernel.compile import inner
 from hopforge.model.kernel.memory import int64s, words
 from hopforge.model.network.core.event_log import call_log
 from hopforge.model.network.core.events import pop_flit
+from hopforge.model.network.core.kinds import DRAINED, TAIL
+from hopforge.model.network.core.net_record import Net
 from hopforge.model.network.core.packet_ends import lose_packet
-from hopforge.model.network.core.records import DRAINED, TAIL, Net, input_port, input_vc, router_at
+from hopforge.model.network.core.records import input_port, input_vc, router_at
 
 
 @inner

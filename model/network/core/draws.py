@@ -6,7 +6,7 @@ from numba import njit
 
 from hopforge.model.kernel.memory import int64s, words
 from hopforge.model.kernel.rng import next_below
-from hopforge.model.network.core.records import Net
+from hopforge.model.network.core.net_record import Net
 
 
 @njit

@@ -6,7 +6,9 @@ from numba import int64
 
 from hopforge.model.kernel.compile import c_kernel, inner
 from hopforge.model.kernel.memory import function_at, int64s
-from hopforge.model.network.core.records import GRANTED, HEAD, NET_RECORD, TAIL, Net, output_vc, packet_at
+from hopforge.model.network.core.kinds import GRANTED, HEAD, TAIL
+from hopforge.model.network.core.net_record import NET_RECORD, Net
+from hopforge.model.network.core.records import output_vc, packet_at
 from hopforge.model.network.core.state import NetState
 
 LOG_SIGNATURE = int64(NET_RECORD, int64, int64, int64, int64, int64)
@@ -17,7 +19,7 @@ call_log = function_at(LOG_SIGNATURE)
 def put_log(state: NetState, capacity: int) -> None:
     """Let a network note its next `capacity` events in the array ``log``: int64[capacity, 6], flat.
 
-    Columns: cycle, kind (`records.GRANTED` ...), input VC or host, output VC or VC, source and number of the packet,
+    Columns: cycle, kind (`kinds.GRANTED` ...), input VC or host, output VC or VC, source and number of the packet,
     flit kind.
     """
     state.put_function("log_event", log_event)

@@ -17,29 +17,27 @@ from hopforge.model.network.core.candidates import (
 )
 from hopforge.model.network.core.event_log import call_log
 from hopforge.model.network.core.hooks import HEAD_HERE, HEAD_IN, HEAD_OUT, TAKE, TAKEN, call_hook
-from hopforge.model.network.core.lookup_state import ask_next_route, ask_route, row_there
-from hopforge.model.network.core.packet_ends import count_arrival
-from hopforge.model.network.core.records import (
+from hopforge.model.network.core.kinds import (
     ACTIVE,
     AHEAD_ENGINES,
     DRAIN,
     GRANTED,
     HEAD,
-    HOST,
     HOST_VC_BITS,
     HOST_VC_MASK,
     IDLE,
-    INPUT_PORT,
-    OUTPUT_PORT,
-    OUTPUT_VC,
-    PACKET,
     RC,
     RECEIVED,
     STORE_AND_FORWARD,
     TAIL,
     UNDECIDED,
     VA,
-    Net,
+)
+from hopforge.model.network.core.layouts import HOST, INPUT_PORT, OUTPUT_PORT, OUTPUT_VC, PACKET
+from hopforge.model.network.core.lookup_state import ask_next_route, ask_route, row_there
+from hopforge.model.network.core.net_record import Net
+from hopforge.model.network.core.packet_ends import count_arrival
+from hopforge.model.network.core.records import (
     fifo_of,
     host_at,
     input_port,
@@ -241,7 +239,7 @@ def start_routing(net: Net, route: Callable[..., int], n: int, now: int) -> None
                 vc.state = RC
                 ask_route(net, int64(vc.port), vc_in_port(net, vc))
                 return
-            if not row_there(net, int64(vc.router), int64(packet.dst)):
+            if not row_there(net, int64(vc.router), packet):
                 vc.candidates = 0
         if net.step_routes != 0:
             vc.state = RC

@@ -15,7 +15,7 @@ They are functions ``hook(net, event, a, b)``. `vc_match` (of VA) is ``hook(net,
 from numba import int64
 
 from hopforge.model.kernel.memory import function_at
-from hopforge.model.network.core.records import NET_RECORD
+from hopforge.model.network.core.net_record import NET_RECORD
 
 #: events of `messages`: a packet is created (packet, host); its tail leaves the host (packet); it has arrived (packet,
 #: cycle); it is dropped (packet, cycle); a cycle of a program begins (cycle)

@@ -20,7 +20,7 @@ from hopforge.model.kernel.bits import bit_of, first_at_or_after
 from hopforge.model.kernel.compile import inlined, inner
 from hopforge.model.kernel.constant_record import constant_record
 from hopforge.model.kernel.memory import function_at, int8s, int32s, record_reader, words
-from hopforge.model.network.core.records import NET_RECORD
+from hopforge.model.network.core.net_record import NET_RECORD
 
 #: operation in stage C
 NOTHING, LOOKUP, FILL = range(3)
@@ -138,11 +138,13 @@ _SETTINGS = (
     "tcam_latency",
     "wake_mask",
     "keys",
-    "hosts",
+    "addresses",  # of all hosts
+    "paths",  # addresses of a host; of the packet: host · paths + phase div layers (definitions/several-paths.md)
+    "layers",
     "limited",  # the TCAM has no row for some destinations: `row`
     "entries",  # lines of an engine
     "stacked",  # more keys than lines: causes of misses need the reference stacks
-    "reduced",  # keys are in `key`; else the number of a key is that of its host
+    "reduced",  # keys are in `key`; else the number of a key is that of its address
     "second",  # address of the `LOOKUPS` of a second level, 0: none
     "registers",  # of a second level: registers of R
 )
@@ -157,10 +159,10 @@ LOOKUP_ARRAYS: dict[str, np.dtype[Any]] = {
     "line": LINE,  # LINE[engine, set, way]
     "vc_key": np.dtype("int32"),  # int32[input VC]: key of its lookup under way
     "key_row": np.dtype("int32"),  # int32[key, way or 1]: row of the cache
-    "row": np.dtype("uint8"),  # uint8[router, host]: the TCAM has a row (only if `limited`)
+    "row": np.dtype("uint8"),  # uint8[router, address]: the TCAM has a row (only if `limited`)
     "wake_event": np.dtype("int32"),  # int32[wheel, engine]: engines whose TCAM answers
     "wake_events": np.dtype("int32"),
-    "key": np.dtype("int32"),  # int32[router, host]: number of the key (only if `reduced`)
+    "key": np.dtype("int32"),  # int32[router, address]: number of the key (only if `reduced`)
     "stages": SECOND,  # SECOND[engine], of a second level
     "requests": np.dtype("uint8"),  # uint8[engine, register]: R of a second level, MSHRs, NO_VC: none
     "results": np.dtype("uint8"),  # uint8[engine, mshr]: G of a second level
@@ -245,10 +247,20 @@ def ask_next_route(net: Any, port: int, number: int) -> None:
 
 
 @inner
-def row_there(net: Any, router: int, host: int) -> bool:
-    """Whether the TCAMs for `router` have a row for `host`."""
+def address_number(lookups: Lookups, packet: Any) -> int:
+    """Return the number of the address that the head of a packet names."""
+    if lookups.paths == 1:
+        return int64(packet.dst)
+    return int64(packet.dst) * lookups.paths + int64(packet.phase) // lookups.layers
+
+
+@inner
+def row_there(net: Any, router: int, packet: Any) -> bool:
+    """Whether the TCAMs for `router` have a row for the address of a packet."""
     lookups = lookups_of(net)
-    return lookups.limited == 0 or int8s(lookups.row)[router * lookups.hosts + host] != 0
+    if lookups.limited == 0:
+        return True
+    return int8s(lookups.row)[router * lookups.addresses + address_number(lookups, packet)] != 0
 
 
 @inner

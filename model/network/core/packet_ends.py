@@ -6,7 +6,8 @@ from hopforge.model.kernel.compile import inlined
 from hopforge.model.kernel.histogram import histogram_bin
 from hopforge.model.kernel.memory import int32s, int64s
 from hopforge.model.network.core.hooks import ARRIVED, DELIVERED, LOST, call_hook
-from hopforge.model.network.core.records import Net, packet_at
+from hopforge.model.network.core.net_record import Net
+from hopforge.model.network.core.records import packet_at
 
 
 @inlined

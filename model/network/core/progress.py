@@ -1,7 +1,8 @@
 """When a kernel comes back to Python before its last cycle; shared by the kernels of all router models."""
 
 from hopforge.model.kernel.compile import inlined
-from hopforge.model.network.core.records import DEADLOCK, DONE, FINISHED, MISTAKE, SCRIPT, UNITS, Net
+from hopforge.model.network.core.kinds import DEADLOCK, DONE, FINISHED, MISTAKE, SCRIPT, UNITS
+from hopforge.model.network.core.net_record import Net
 
 
 @inlined

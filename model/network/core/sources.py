@@ -13,12 +13,11 @@ from hopforge.model.network.core.candidates import blank_candidates
 from hopforge.model.network.core.event_log import call_log
 from hopforge.model.network.core.events import HOST_BYTES, put_flit
 from hopforge.model.network.core.hooks import CREATED, DEPARTED, call_hook
-from hopforge.model.network.core.records import (
+from hopforge.model.network.core.kinds import (
     BERNOULLI,
     FIXED_LENGTH,
     HEAD,
     HOST_VC_BITS,
-    NET_RECORD,
     ON_OFF,
     PROGRAM,
     SCRIPT,
@@ -26,12 +25,9 @@ from hopforge.model.network.core.records import (
     TAIL,
     UNIFORM_LENGTH,
     WORMHOLE,
-    Net,
-    host_at,
-    input_port,
-    input_vc,
-    packet_at,
 )
+from hopforge.model.network.core.net_record import NET_RECORD, Net
+from hopforge.model.network.core.records import host_at, input_port, input_vc, packet_at
 
 NEVER = 1 << 62
 #: hosts ahead of time whose records are prefetched

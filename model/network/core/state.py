@@ -8,8 +8,9 @@ from numpy.typing import NDArray
 
 from hopforge.model.errors import UserError
 from hopforge.model.network.core.candidates import candidate
+from hopforge.model.network.core.layouts import PACKET
 from hopforge.model.network.core.lookup_state import LookupState
-from hopforge.model.network.core.records import ARRAYS, NET, PACKET
+from hopforge.model.network.core.net_record import ARRAYS, NET
 
 
 class NetworkError(UserError, ValueError):
@@ -29,7 +30,7 @@ class NetState:
     Attributes
     ----------
     arrays : dict of ndarray
-        By the names of `records.ARRAYS`.
+        By the names of `net_record.ARRAYS`.
     record : ndarray
         ``NET[1]``: settings, counters and the addresses of the arrays.
     lookup : LookupState or None
@@ -48,7 +49,7 @@ class NetState:
         self._followers: list[Callable[[NetState, int], None]] = []
 
     def put(self, name: str, array: NDArray[Any]) -> None:
-        """Set (or replace) the array `name`; its type must be that of `records.ARRAYS`."""
+        """Set (or replace) the array `name`; its type must be that of `net_record.ARRAYS`."""
         if not _is_a(array.dtype, ARRAYS[name]) or not array.flags.c_contiguous:
             raise TypeError(f"array {name} must be contiguous {ARRAYS[name]}, not {array.dtype}")
         self.arrays[name] = array

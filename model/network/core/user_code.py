@@ -39,7 +39,8 @@ from hopforge.model.kernel.program_cache import program
 from hopforge.model.kernel.rng import next_below, next_float
 from hopforge.model.network.core.candidates import LEVEL_AT, MASK_AT, NEED_AT, PORT_VALUES
 from hopforge.model.network.core.draws import chosen_below
-from hopforge.model.network.core.records import FIXED, NET, NOTE, OUTPUT_VC, PACKET, Net
+from hopforge.model.network.core.layouts import NOTE, OUTPUT_VC, PACKET
+from hopforge.model.network.core.net_record import FIXED, NET, Net
 
 #: fields of a packet that a routing algorithm may write
 PACKET_FIELDS = ("phase", "via", "user0", "user1")

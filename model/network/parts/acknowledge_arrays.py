@@ -4,7 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hopforge.model.kernel.histogram import HISTOGRAM_BINS
-from hopforge.model.network.core.records import CLASS_COUNT, CLASSES, REPLIER, TRAIL
+from hopforge.model.network.core.layouts import CLASS_COUNT, CLASSES, REPLIER, TRAIL
 from hopforge.model.network.core.sources import NEVER
 from hopforge.model.network.core.state import NetState
 from hopforge.model.network.parts.acknowledges import follow_trails

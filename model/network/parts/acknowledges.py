@@ -11,16 +11,10 @@ from hopforge.model.dqn.tables import COUNTERS, FIELDS, NONE, TIME, Tables, add_
 from hopforge.model.kernel.compile import c_kernel
 from hopforge.model.kernel.memory import int32s, int64s
 from hopforge.model.network.core.hooks import DECIDE, DELIVERED, HEAD_HERE, HOOK_SIGNATURE, REWARDED, TAKEN, call_hook
+from hopforge.model.network.core.layouts import ACKNOWLEDGES
+from hopforge.model.network.core.net_record import Net
 from hopforge.model.network.core.packet_ends import free_record
-from hopforge.model.network.core.records import (
-    ACKNOWLEDGES,
-    Net,
-    input_vc,
-    output_vc,
-    packet_at,
-    replier_at,
-    trail_at,
-)
+from hopforge.model.network.core.records import input_vc, output_vc, packet_at, replier_at, trail_at
 from hopforge.model.network.parts.class_counts import count_class
 from hopforge.model.network.parts.number_order import LOW, sort
 from hopforge.model.network.parts.second_sender import queue_packet, send_queued

@@ -17,7 +17,9 @@ from hopforge.model.dqn.learning import decide, end_decision, restart, store, ta
 from hopforge.model.dqn.tables import COUNTERS, EPISODE, NONE, TIME, close_episode, find_entry
 from hopforge.model.kernel.compile import inlined
 from hopforge.model.kernel.memory import floats, int32s, int64s, singles
-from hopforge.model.network.core.records import IDLE, UNDECIDED, Net, fifo_of, input_vc, packet_at
+from hopforge.model.network.core.kinds import IDLE, UNDECIDED
+from hopforge.model.network.core.net_record import Net
+from hopforge.model.network.core.records import fifo_of, input_vc, packet_at
 from hopforge.model.network.parts.agent_sight import (
     ACTION_BITS,
     PDOR,

@@ -14,7 +14,8 @@ from hopforge.model.dqn.tables import NONE
 from hopforge.model.kernel.compile import c_kernel
 from hopforge.model.kernel.memory import int64s, singles
 from hopforge.model.network.core.hooks import HEAD_HERE, HOOK_SIGNATURE, REWARDED
-from hopforge.model.network.core.records import Net, input_vc, packet_at, vc_in_port
+from hopforge.model.network.core.net_record import Net
+from hopforge.model.network.core.records import input_vc, packet_at, vc_in_port
 from hopforge.model.network.parts.agent_decisions import (
     NOWHERE,
     ask,

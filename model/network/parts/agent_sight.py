@@ -12,7 +12,9 @@ from hopforge.model.dqn.dense import part
 from hopforge.model.dqn.observation import distance, minimal_actions, observe
 from hopforge.model.kernel.compile import inlined
 from hopforge.model.kernel.memory import floats, int64s
-from hopforge.model.network.core.records import ACTIVE, Net, fifo_of, input_vc, output_port, output_vc, packet_at
+from hopforge.model.network.core.kinds import ACTIVE
+from hopforge.model.network.core.net_record import Net
+from hopforge.model.network.core.records import fifo_of, input_vc, output_port, output_vc, packet_at
 
 __all__ = ["ACTION_BITS", "PDOR", "allowed_actions", "hops_to", "is_busy", "most_room", "port_of", "see"]
 

@@ -5,17 +5,9 @@ from numba import int64, uint64
 from hopforge.model.kernel.compile import c_kernel, inlined, inner
 from hopforge.model.kernel.memory import int64s, words
 from hopforge.model.network.core.hooks import HOOK_SIGNATURE
-from hopforge.model.network.core.records import (
-    ACTIVE,
-    RC,
-    VA,
-    Net,
-    input_port,
-    input_vc,
-    output_port,
-    output_vc,
-    router_at,
-)
+from hopforge.model.network.core.kinds import ACTIVE, RC, VA
+from hopforge.model.network.core.net_record import Net
+from hopforge.model.network.core.records import input_port, input_vc, output_port, output_vc, router_at
 from hopforge.model.network.core.switch_allocation import grant_switch, note_grant
 from hopforge.model.network.parts.switch_match import ask, match_ports, move_pointers
 

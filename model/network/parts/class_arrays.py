@@ -10,16 +10,9 @@ from numpy.typing import NDArray
 from hopforge.model.kernel.compile import CKernel
 from hopforge.model.kernel.histogram import HISTOGRAM_BINS
 from hopforge.model.kernel.rng import seed_streams
-from hopforge.model.network.core.records import (
-    CLASS_BITS,
-    CLASS_COUNT,
-    CLASS_SOURCE,
-    NO_QUALITY,
-    PATTERN_SIGNATURE,
-    STRICT,
-    TRAFFIC_CLASS,
-    WEIGHTED,
-)
+from hopforge.model.network.core.kinds import CLASS_BITS, NO_QUALITY, STRICT, WEIGHTED
+from hopforge.model.network.core.layouts import CLASS_COUNT, CLASS_SOURCE, TRAFFIC_CLASS
+from hopforge.model.network.core.net_record import PATTERN_SIGNATURE
 from hopforge.model.network.core.sources import NEVER
 from hopforge.model.network.core.state import NetState
 from hopforge.model.network.parts.class_sources import count_classes, schedule_classes, send_classes

@@ -3,7 +3,8 @@
 from hopforge.model.kernel.compile import inner
 from hopforge.model.kernel.histogram import HISTOGRAM_BINS, histogram_bin
 from hopforge.model.kernel.memory import int64s
-from hopforge.model.network.core.records import Net, class_count_at
+from hopforge.model.network.core.net_record import Net
+from hopforge.model.network.core.records import class_count_at
 
 
 @inner

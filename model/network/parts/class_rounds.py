@@ -3,7 +3,8 @@
 from typing import Any
 
 from hopforge.model.kernel.compile import inlined
-from hopforge.model.network.core.records import Net, traffic_class_at
+from hopforge.model.network.core.net_record import Net
+from hopforge.model.network.core.records import traffic_class_at
 
 #: a class that could not send keeps flits of so many rounds, with those of the new one
 ROUNDS_KEPT = 8

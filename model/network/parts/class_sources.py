@@ -9,22 +9,9 @@ from hopforge.model.kernel.compile import c_kernel, entry, inlined, inner
 from hopforge.model.kernel.memory import function_at, int32s, int64s, words
 from hopforge.model.kernel.rng import next_geometric
 from hopforge.model.network.core.hooks import ARRIVED, HOOK_SIGNATURE
-from hopforge.model.network.core.records import (
-    HEAD,
-    HOST_VC_BITS,
-    NET_RECORD,
-    PATTERN_SIGNATURE,
-    SCRIPT,
-    STRICT,
-    TAIL,
-    WEIGHTED,
-    WORMHOLE,
-    Net,
-    class_source_at,
-    host_at,
-    packet_at,
-    traffic_class_at,
-)
+from hopforge.model.network.core.kinds import HEAD, HOST_VC_BITS, SCRIPT, STRICT, TAIL, WEIGHTED, WORMHOLE
+from hopforge.model.network.core.net_record import NET_RECORD, PATTERN_SIGNATURE, Net
+from hopforge.model.network.core.records import class_source_at, host_at, packet_at, traffic_class_at
 from hopforge.model.network.core.sources import NEVER, put_on_link
 from hopforge.model.network.parts.class_counts import count_class
 from hopforge.model.network.parts.class_rounds import charge

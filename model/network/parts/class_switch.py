@@ -5,15 +5,9 @@ from numba import int64
 from hopforge.model.kernel.compile import c_kernel, inlined, inner
 from hopforge.model.kernel.memory import int32s, int64s
 from hopforge.model.network.core.hooks import HOOK_SIGNATURE
-from hopforge.model.network.core.records import (
-    CLASS_BITS,
-    OUTPUT_FIRST,
-    STRICT,
-    WEIGHTED,
-    Net,
-    router_at,
-    traffic_class_at,
-)
+from hopforge.model.network.core.kinds import CLASS_BITS, OUTPUT_FIRST, STRICT, WEIGHTED
+from hopforge.model.network.core.net_record import Net
+from hopforge.model.network.core.records import router_at, traffic_class_at
 from hopforge.model.network.core.switch_allocation import grant_switch, note_grant
 from hopforge.model.network.parts.class_rounds import charge
 from hopforge.model.network.parts.port_masks import any_asks

@@ -17,7 +17,9 @@ from hopforge.model.kernel.bits import (
 )
 from hopforge.model.kernel.compile import inlined
 from hopforge.model.kernel.memory import int8s, int32s, int64s, words
-from hopforge.model.network.core.records import INPUT_FIRST, OUTPUT_FIRST, PORT_SHARE_BITS, Net, router_at
+from hopforge.model.network.core.kinds import INPUT_FIRST, OUTPUT_FIRST, PORT_SHARE_BITS
+from hopforge.model.network.core.net_record import Net
+from hopforge.model.network.core.records import router_at
 from hopforge.model.network.parts.output_queues import can_take
 from hopforge.model.network.parts.port_masks import (
     asked_ports,

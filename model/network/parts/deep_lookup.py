@@ -28,7 +28,8 @@ from hopforge.model.network.core.lookup_state import (
     second_of,
     stages_at,
 )
-from hopforge.model.network.core.records import NET_RECORD, Net
+from hopforge.model.network.core.net_record import NET_RECORD, Net
+from hopforge.model.network.parts.engine_sleep import sleep_until_answer, wake_engines
 from hopforge.model.network.parts.lookup_lines import find_way, write_line
 from hopforge.model.network.parts.lookup_tcam import ask_tcam, tcam_says
 from hopforge.model.network.parts.route_lookup import (
@@ -195,7 +196,7 @@ def move_requests(net: Net, lookups: Lookups, e: int, from_q: bool) -> None:
     if engine.asking != uint64(0):
         v = asking_vc(net, lookups, e)
         n = first_vc(lookups, e) + v
-        int32s(lookups.vc_key)[n] = key_number(lookups, e, destination(net, n))
+        int32s(lookups.vc_key)[n] = key_number(lookups, e, destination(net, lookups, n))
         accept_vc(net, lookups, e, v)
     deep.a = uint32(deep.a << uint32(8)) | uint32(v)
 
@@ -273,15 +274,7 @@ def serve(net: Net, lookups: Lookups, e: int, now: int) -> bool:
     step_engine(net, lookups, e, now)
     if not may_sleep(lookups, e):
         return True
-    engine = engine_at(lookups, e)
-    if engine.queued > 0:
-        first = int64(mshr_at(lookups, e, int64(engine.queue_head)).queue)
-        due = int64(mshr_at(lookups, e, first).due)
-        if engine.wake != due:
-            engine.wake = due
-            slot = due & lookups.wake_mask
-            int32s(lookups.wake_event)[slot * lookups.engines + int32s(lookups.wake_events)[slot]] = e
-            int32s(lookups.wake_events)[slot] += 1
+    sleep_until_answer(lookups, e)
     return False
 
 
@@ -289,11 +282,7 @@ def serve(net: Net, lookups: Lookups, e: int, now: int) -> bool:
 def step(net: Net, now: int) -> int:
     """All engines of a network go through cycle `now`; returns 0. `lookup_state.step_lookups` calls it."""
     lookups = lookups_of(net)
-    slot = now & lookups.wake_mask
-    for k in range(int32s(lookups.wake_events)[slot]):
-        e = int64(int32s(lookups.wake_event)[slot * lookups.engines + k])
-        words(lookups.active)[e >> 6] |= uint64(1) << uint64(e & 63)
-    int32s(lookups.wake_events)[slot] = 0
+    wake_engines(lookups, now)
     for word in range((lookups.engines + 63) >> 6):
         rest = words(lookups.active)[word]
         while rest != uint64(0):

@@ -17,17 +17,9 @@ from numba import float64, int32, int64, types
 from hopforge.model.kernel.compile import c_function, c_kernel, inner
 from hopforge.model.kernel.memory import floats, function_at, int32s, int64s
 from hopforge.model.network.core.hooks import HEAD_IN, HEAD_OUT, HOOK_SIGNATURE, WRITE
-from hopforge.model.network.core.records import (
-    NET_RECORD,
-    NOTE,
-    NOTE_RECORD,
-    PACKET_RECORD,
-    Net,
-    input_port,
-    input_vc,
-    note_at,
-    packet_at,
-)
+from hopforge.model.network.core.layouts import NOTE, NOTE_RECORD, PACKET_RECORD
+from hopforge.model.network.core.net_record import NET_RECORD, Net
+from hopforge.model.network.core.records import input_port, input_vc, note_at, packet_at
 from hopforge.model.network.core.state import NetState
 from hopforge.model.network.core.user_code import is_ours
 

@@ -12,7 +12,9 @@ from hopforge.model.kernel.bits import bit_of
 from hopforge.model.kernel.compile import c_kernel, inlined
 from hopforge.model.kernel.memory import int32s, int64s, words
 from hopforge.model.network.core.hooks import HOOK_SIGNATURE
-from hopforge.model.network.core.records import ACTIVE, OUTPUT_FIRST, Net, input_vc, output_port, router_at
+from hopforge.model.network.core.kinds import ACTIVE, OUTPUT_FIRST
+from hopforge.model.network.core.net_record import Net
+from hopforge.model.network.core.records import input_vc, output_port, router_at
 from hopforge.model.network.core.switch_allocation import grant_switch, note_grant, vcs_that_ask
 from hopforge.model.network.parts.port_masks import any_asks, forget, put_bit, word_of
 from hopforge.model.network.parts.switch_match import collect_requests, enter_requests, match_ports, move_pointers

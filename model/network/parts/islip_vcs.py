@@ -6,7 +6,8 @@ from hopforge.model.kernel.bits import trailing_zeros
 from hopforge.model.kernel.compile import c_kernel, inner
 from hopforge.model.kernel.memory import int64s
 from hopforge.model.network.core.hooks import HOOK_SIGNATURE
-from hopforge.model.network.core.records import Net, input_vc, output_vc
+from hopforge.model.network.core.net_record import Net
+from hopforge.model.network.core.records import input_vc, output_vc
 from hopforge.model.network.parts.vc_match import grant_vc, output_rank, pick_output
 
 #: of a request that has been granted

@@ -8,7 +8,8 @@ from hopforge.model.kernel.bits import any_bit, bit_of, trailing_zeros
 from hopforge.model.kernel.compile import c_kernel, inlined
 from hopforge.model.kernel.memory import int8s, int64s, words
 from hopforge.model.network.core.hooks import HOOK_SIGNATURE
-from hopforge.model.network.core.records import Net, router_at
+from hopforge.model.network.core.net_record import Net
+from hopforge.model.network.core.records import router_at
 from hopforge.model.network.parts.port_masks import place_of, take_word
 from hopforge.model.network.parts.vc_match import grant_vc
 

@@ -11,7 +11,10 @@ from hopforge.model.kernel.compile import c_kernel, inner
 from hopforge.model.kernel.histogram import HISTOGRAM_BINS, histogram_bin
 from hopforge.model.kernel.memory import int32s, int64s
 from hopforge.model.network.core.hooks import ARRIVED, CREATED, HOOK_SIGNATURE, LOST
-from hopforge.model.network.core.records import MESSAGE, PROGRAM, Net, host_at, message_at, packet_at
+from hopforge.model.network.core.kinds import PROGRAM
+from hopforge.model.network.core.layouts import MESSAGE
+from hopforge.model.network.core.net_record import Net
+from hopforge.model.network.core.records import host_at, message_at, packet_at
 from hopforge.model.network.core.state import NetState
 
 

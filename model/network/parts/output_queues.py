@@ -5,7 +5,8 @@ from numba import int64
 from hopforge.model.kernel.compile import inlined, inner
 from hopforge.model.kernel.memory import int64s
 from hopforge.model.network.core.events import batch_of, batch_start
-from hopforge.model.network.core.records import Net, output_port, router_at
+from hopforge.model.network.core.net_record import Net
+from hopforge.model.network.core.records import output_port, router_at
 from hopforge.model.network.core.switch_allocation import note_grant, send_through
 
 

@@ -11,7 +11,7 @@ from numba import int64, uint64
 from hopforge.model.kernel.bits import bit_of, bits_at, bits_between
 from hopforge.model.kernel.compile import inlined
 from hopforge.model.kernel.memory import words
-from hopforge.model.network.core.records import Net
+from hopforge.model.network.core.net_record import Net
 
 
 @inlined

@@ -7,7 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hopforge.model.errors import UserError
-from hopforge.model.network.core.records import MATCHED, MESSAGE, PROGRAM, RANK, RANK_BITS, RENDEZVOUS
+from hopforge.model.network.core.kinds import MATCHED, PROGRAM, RANK_BITS, RENDEZVOUS
+from hopforge.model.network.core.layouts import MESSAGE, RANK
 from hopforge.model.network.core.state import NetState
 from hopforge.model.network.parts.messages import grow_messages
 from hopforge.model.network.parts.programs import run_ranks

@@ -9,7 +9,7 @@ from hopforge.model.kernel.compile import c_kernel, inner
 from hopforge.model.kernel.heap import pop_entry, push_entry
 from hopforge.model.kernel.memory import int8s, int32s, int64s
 from hopforge.model.network.core.hooks import ARRIVED, CREATED, CYCLE, DEPARTED, HOOK_SIGNATURE
-from hopforge.model.network.core.records import (
+from hopforge.model.network.core.kinds import (
     ANSWER,
     DATA,
     FINISHED,
@@ -19,12 +19,9 @@ from hopforge.model.network.core.records import (
     REQUEST,
     REQUESTED,
     STUCK,
-    Net,
-    host_at,
-    message_at,
-    packet_at,
-    rank_at,
 )
+from hopforge.model.network.core.net_record import Net
+from hopforge.model.network.core.records import host_at, message_at, packet_at, rank_at
 from hopforge.model.workload.operations import COMPUTE, JOIN, POST, RECEIVE, SEND, WAIT_SENT
 
 

@@ -6,7 +6,7 @@ They say in constant memory for each gap whether an arrival is reordered, and wh
 from typing import Any
 
 from hopforge.model.kernel.compile import inlined, inner
-from hopforge.model.network.core.records import Net
+from hopforge.model.network.core.net_record import Net
 from hopforge.model.network.core.spray_records import gap_at, spray_of
 
 #: of `take_number`: no arrival has overtaken it

@@ -7,16 +7,10 @@ from hopforge.model.kernel.compile import c_kernel, inlined, inner
 from hopforge.model.kernel.memory import int32s
 from hopforge.model.network.core.events import take_flit
 from hopforge.model.network.core.hooks import ARRIVED, CREATED, HOOK_SIGNATURE, TAKE
-from hopforge.model.network.core.records import (
-    HEAD,
-    HOST_VC_BITS,
-    REPLIES,
-    REQUESTS,
-    ROUND_TRIPS,
-    Net,
-    packet_at,
-    replier_at,
-)
+from hopforge.model.network.core.kinds import HEAD, HOST_VC_BITS
+from hopforge.model.network.core.layouts import REPLIES, REQUESTS, ROUND_TRIPS
+from hopforge.model.network.core.net_record import Net
+from hopforge.model.network.core.records import packet_at, replier_at
 from hopforge.model.network.parts.class_counts import count_class
 from hopforge.model.network.parts.second_sender import queue_packet, send_queued
 

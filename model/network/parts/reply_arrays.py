@@ -5,7 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from hopforge.model.kernel.histogram import HISTOGRAM_BINS
-from hopforge.model.network.core.records import CLASS_COUNT, CLASSES, HOST_VC_BITS, REPLIER
+from hopforge.model.network.core.kinds import HOST_VC_BITS
+from hopforge.model.network.core.layouts import CLASS_COUNT, CLASSES, REPLIER
 from hopforge.model.network.core.state import NetState
 from hopforge.model.network.parts.replies import answer, serve_hosts
 

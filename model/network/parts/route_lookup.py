@@ -15,6 +15,7 @@ from hopforge.model.kernel.bits import first_at_or_after, trailing_zeros
 from hopforge.model.kernel.compile import c_kernel, inlined, inner
 from hopforge.model.kernel.memory import int8s, int32s, int64s, words
 from hopforge.model.lookup.reference_stack import CAPACITY, COMPULSORY, reference_lookup
+from hopforge.model.network.core.kinds import AHEAD_ENGINES, RC
 from hopforge.model.network.core.lookup_state import (
     FILL,
     LOOKUP,
@@ -22,12 +23,15 @@ from hopforge.model.network.core.lookup_state import (
     NOTHING,
     Lookups,
     accept_vc,
+    address_number,
     asking_vc,
     engine_at,
     lookups_of,
     mshr_at,
 )
-from hopforge.model.network.core.records import AHEAD_ENGINES, NET_RECORD, RC, Net, fifo_of, input_vc, packet_at
+from hopforge.model.network.core.net_record import NET_RECORD, Net
+from hopforge.model.network.core.records import fifo_of, input_vc, packet_at
+from hopforge.model.network.parts.engine_sleep import sleep_until_answer, wake_engines
 from hopforge.model.network.parts.lookup_lines import find_way, touch, write_line
 from hopforge.model.network.parts.lookup_tcam import ask_tcam, tcam_says
 from hopforge.model.network.parts.second_level import hear_answer, sleeps, step_second, takes_request
@@ -40,19 +44,19 @@ def first_vc(lookups: Lookups, e: int) -> int:
 
 
 @inner
-def destination(net: Net, n: int) -> int:
-    """Host to which the packet at the head of input VC `n` goes."""
+def destination(net: Net, lookups: Lookups, n: int) -> int:
+    """Return the number of the address to which the packet at the head of input VC `n` goes."""
     flit = fifo_of(net, n)[input_vc(net, n).head]
-    return int64(packet_at(net, flit >> 2).dst)
+    return address_number(lookups, packet_at(net, flit >> 2))
 
 
 @inner
-def key_number(lookups: Lookups, e: int, host: int) -> int:
-    """Return the number of the key of `host` at the router of engine `e`."""
+def key_number(lookups: Lookups, e: int, address: int) -> int:
+    """Return the number of the key of an address at the router of engine `e`."""
     if lookups.reduced == 0:
-        return host
+        return address
     router = int64(engine_at(lookups, e).router)
-    return int64(int32s(lookups.key)[router * lookups.hosts + host])
+    return int64(int32s(lookups.key)[router * lookups.addresses + address])
 
 
 @inner
@@ -64,7 +68,7 @@ def has_row(net: Net, lookups: Lookups, e: int, n: int) -> bool:
     if lookups.limited == 0:
         return True
     router = int64(engine_at(lookups, e).router)
-    return int8s(lookups.row)[router * lookups.hosts + destination(net, n)] != 0
+    return int8s(lookups.row)[router * lookups.addresses + destination(net, lookups, n)] != 0
 
 
 @inner
@@ -139,7 +143,7 @@ def look_ahead(net: Net, lookups: Lookups, e: int, v: int, now: int) -> bool:
     if lookups.mshrs == 1 and engine.in_c == now + max(lookups.depth - 2, 0) and lookups.depth > 1:
         return False  # in B it would meet a lookup in C, which may need the only MSHR
     n = first_vc(lookups, e) + v
-    key = key_number(lookups, e, destination(net, n))
+    key = key_number(lookups, e, destination(net, lookups, n))
     way = find_way(lookups, e, key)
     if way < 0:
         return False
@@ -271,7 +275,7 @@ def step_engine(net: Net, lookups: Lookups, e: int, now: int) -> None:
     accepts = ready and v >= 0
     if accepts:
         n = first_vc(lookups, e) + v
-        int32s(lookups.vc_key)[n] = key_number(lookups, e, destination(net, n))
+        int32s(lookups.vc_key)[n] = key_number(lookups, e, destination(net, lookups, n))
         accept_vc(net, lookups, e, v)
 
     # stage C
@@ -352,14 +356,7 @@ def serve(net: Net, lookups: Lookups, e: int, now: int) -> bool:
     step_engine(net, lookups, e, now)
     if not may_sleep(lookups, e):
         return True
-    if engine.queued > 0:
-        first = int64(mshr_at(lookups, e, int64(engine.queue_head)).queue)
-        due = int64(mshr_at(lookups, e, first).due)
-        if engine.wake != due:
-            engine.wake = due
-            slot = due & lookups.wake_mask
-            int32s(lookups.wake_event)[slot * lookups.engines + int32s(lookups.wake_events)[slot]] = e
-            int32s(lookups.wake_events)[slot] += 1
+    sleep_until_answer(lookups, e)
     return False
 
 
@@ -367,11 +364,7 @@ def serve(net: Net, lookups: Lookups, e: int, now: int) -> bool:
 def step(net: Net, now: int) -> int:
     """All engines of a network go through cycle `now`; returns 0. `lookup_state.step_lookups` calls it."""
     lookups = lookups_of(net)
-    slot = now & lookups.wake_mask
-    for k in range(int32s(lookups.wake_events)[slot]):
-        e = int64(int32s(lookups.wake_event)[slot * lookups.engines + k])
-        words(lookups.active)[e >> 6] |= uint64(1) << uint64(e & 63)
-    int32s(lookups.wake_events)[slot] = 0
+    wake_engines(lookups, now)
     for word in range((lookups.engines + 63) >> 6):
         rest = words(lookups.active)[word]
         while rest != uint64(0):

@@ -6,7 +6,9 @@ from numba import int64, uint32
 
 from hopforge.model.kernel.compile import inner
 from hopforge.model.kernel.memory import int32s, int64s
-from hopforge.model.network.core.records import HEAD, HOST_VC_BITS, TAIL, Net, host_at, packet_at, replier_at
+from hopforge.model.network.core.kinds import HEAD, HOST_VC_BITS, TAIL
+from hopforge.model.network.core.net_record import Net
+from hopforge.model.network.core.records import host_at, packet_at, replier_at
 from hopforge.model.network.core.sources import free_host_vc, put_on_link
 
 

@@ -8,16 +8,9 @@ from hopforge.model.kernel.bits import bit_of, trailing_zeros
 from hopforge.model.kernel.compile import c_kernel, inlined
 from hopforge.model.kernel.memory import int32s, int64s
 from hopforge.model.network.core.hooks import HOOK_SIGNATURE, MATCH
-from hopforge.model.network.core.records import (
-    ACTIVE,
-    Net,
-    input_port,
-    input_vc,
-    output_port,
-    output_vc,
-    router_at,
-    vc_in_port,
-)
+from hopforge.model.network.core.kinds import ACTIVE
+from hopforge.model.network.core.net_record import Net
+from hopforge.model.network.core.records import input_port, input_vc, output_port, output_vc, router_at, vc_in_port
 from hopforge.model.network.core.switch_allocation import grant_switch, note_grant, vcs_that_ask
 from hopforge.model.network.parts.port_masks import any_asks
 from hopforge.model.network.parts.switch_match import (

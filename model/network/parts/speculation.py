@@ -5,17 +5,9 @@ from numba import int64, uint64
 from hopforge.model.kernel.compile import c_kernel, inlined, inner
 from hopforge.model.kernel.memory import int32s, int64s
 from hopforge.model.network.core.hooks import HOOK_SIGNATURE, MATCH
-from hopforge.model.network.core.records import (
-    ACTIVE,
-    INPUT_FIRST,
-    OUTPUT_FIRST,
-    Net,
-    input_port,
-    input_vc,
-    output_vc,
-    router_at,
-    vc_in_port,
-)
+from hopforge.model.network.core.kinds import ACTIVE, INPUT_FIRST, OUTPUT_FIRST
+from hopforge.model.network.core.net_record import Net
+from hopforge.model.network.core.records import input_port, input_vc, output_vc, router_at, vc_in_port
 from hopforge.model.network.core.switch_allocation import grant_switch, note_grant
 from hopforge.model.network.parts.output_queues import can_take
 from hopforge.model.network.parts.switch_match import ask, is_asked, match_ports, move_pointers

@@ -8,17 +8,9 @@ from hopforge.model.kernel.bits import bit_of
 from hopforge.model.kernel.compile import c_kernel, inlined, inner
 from hopforge.model.kernel.memory import int8s, int32s, int64s
 from hopforge.model.network.core.hooks import HOOK_SIGNATURE, MATCH
-from hopforge.model.network.core.records import (
-    ACTIVE,
-    INPUT_FIRST,
-    OUTPUT_FIRST,
-    Net,
-    input_port,
-    input_vc,
-    output_vc,
-    router_at,
-    vc_in_port,
-)
+from hopforge.model.network.core.kinds import ACTIVE, INPUT_FIRST, OUTPUT_FIRST
+from hopforge.model.network.core.net_record import Net
+from hopforge.model.network.core.records import input_port, input_vc, output_vc, router_at, vc_in_port
 from hopforge.model.network.core.switch_allocation import vcs_that_ask
 from hopforge.model.network.parts.crossbar_match import (
     clear_best,

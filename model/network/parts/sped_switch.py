@@ -12,7 +12,9 @@ from hopforge.model.kernel.bits import bit_of
 from hopforge.model.kernel.compile import c_kernel, inlined, inner
 from hopforge.model.kernel.memory import int32s, int64s, words
 from hopforge.model.network.core.hooks import HOOK_SIGNATURE
-from hopforge.model.network.core.records import ACTIVE, Net, input_vc, output_port, router_at
+from hopforge.model.network.core.kinds import ACTIVE
+from hopforge.model.network.core.net_record import Net
+from hopforge.model.network.core.records import input_vc, output_port, router_at
 from hopforge.model.network.core.switch_allocation import vcs_that_ask
 from hopforge.model.network.parts.crossbar_match import gather_requests, is_taken, match_crossbar, vc_of_pair
 from hopforge.model.network.parts.output_queues import can_take, send_queued

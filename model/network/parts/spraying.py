@@ -12,8 +12,10 @@ from hopforge.model.kernel.compile import c_kernel, entry, inlined, inner
 from hopforge.model.kernel.histogram import HISTOGRAM_BINS, histogram_bin
 from hopforge.model.kernel.memory import int32s, int64s
 from hopforge.model.network.core.hooks import ARRIVED, CREATED, DEPARTED, HOOK_SIGNATURE, LOST, call_hook
+from hopforge.model.network.core.kinds import PROGRAM
+from hopforge.model.network.core.net_record import NET_RECORD, Net
 from hopforge.model.network.core.packet_ends import free_record
-from hopforge.model.network.core.records import NET_RECORD, PROGRAM, Net, host_at, packet_at
+from hopforge.model.network.core.records import host_at, packet_at
 from hopforge.model.network.core.spray_records import (
     DELAYS,
     EXTENTS,

@@ -6,7 +6,8 @@ from hopforge.model.kernel.compile import c_kernel
 from hopforge.model.kernel.memory import int32s, int64s
 from hopforge.model.network.core.events import batch_of, enter
 from hopforge.model.network.core.hooks import HOOK_SIGNATURE
-from hopforge.model.network.core.records import Net, input_vc
+from hopforge.model.network.core.net_record import Net
+from hopforge.model.network.core.records import input_vc
 
 
 @c_kernel(HOOK_SIGNATURE)

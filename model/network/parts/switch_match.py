@@ -8,17 +8,9 @@ from hopforge.model.kernel.bits import bit_of, first_of_mask, trailing_zeros
 from hopforge.model.kernel.compile import c_kernel, inlined
 from hopforge.model.kernel.memory import int8s, int64s, words
 from hopforge.model.network.core.hooks import HOOK_SIGNATURE
-from hopforge.model.network.core.records import (
-    INPUT_FIRST,
-    MAXIMUM,
-    OUTPUT_FIRST,
-    Net,
-    input_port,
-    input_vc,
-    output_port,
-    router_at,
-    vc_in_port,
-)
+from hopforge.model.network.core.kinds import INPUT_FIRST, MAXIMUM, OUTPUT_FIRST
+from hopforge.model.network.core.net_record import Net
+from hopforge.model.network.core.records import input_port, input_vc, output_port, router_at, vc_in_port
 from hopforge.model.network.core.switch_allocation import grant_switch, note_grant
 from hopforge.model.network.parts.maximum_match import match_most_ports
 from hopforge.model.network.parts.port_masks import (

@@ -12,7 +12,8 @@ from hopforge.model.dqn.rules import RoutingRules, Rules
 from hopforge.model.dqn.tables import COUNTERS, FIELDS, NEVER, NONE, Tables, new_tables
 from hopforge.model.free_memory import refuse_beyond_memory
 from hopforge.model.kernel.memory import int64s, singles
-from hopforge.model.network.core.records import Net, input_vc
+from hopforge.model.network.core.net_record import Net
+from hopforge.model.network.core.records import input_vc
 from hopforge.model.network.core.state import NetState
 
 #: bits of a packet's number in its code

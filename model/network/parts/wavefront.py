@@ -7,7 +7,8 @@ from hopforge.model.kernel.bits import trailing_zeros
 from hopforge.model.kernel.compile import c_kernel
 from hopforge.model.kernel.memory import int64s
 from hopforge.model.network.core.hooks import HOOK_SIGNATURE
-from hopforge.model.network.core.records import Net, router_at
+from hopforge.model.network.core.net_record import Net
+from hopforge.model.network.core.records import router_at
 from hopforge.model.network.parts.vc_match import grant_vc
 
 

@@ -9,7 +9,9 @@ from hopforge.model.kernel.bits import bit_of, bits_between, first_at_or_after, 
 from hopforge.model.kernel.compile import c_kernel, inlined, inner
 from hopforge.model.kernel.memory import words
 from hopforge.model.network.core.hooks import HOOK_SIGNATURE
-from hopforge.model.network.core.records import PORT_SHARE_BITS, Net, input_port, output_port
+from hopforge.model.network.core.kinds import PORT_SHARE_BITS
+from hopforge.model.network.core.net_record import Net
+from hopforge.model.network.core.records import input_port, output_port
 from hopforge.model.network.core.switch_allocation import grant_switch, note_grant, vc_that_asks, vcs_that_ask
 from hopforge.model.network.parts.port_masks import any_asks
 

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from hopforge.model.network.core.records import BERNOULLI, ON_OFF, PROGRAM, SCRIPT
+from hopforge.model.network.core.kinds import BERNOULLI, ON_OFF, PROGRAM, SCRIPT
 from hopforge.model.network.core.state import NetState
 from hopforge.model.network.parts.held_switch import held_match, held_match_words
 from hopforge.model.network.parts.switch_match import switch_match, switch_match_words

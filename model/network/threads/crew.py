@@ -13,7 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hopforge.model.kernel.arena import gather
-from hopforge.model.network.core.records import ARRAYS, DEADLOCK, DONE, GROW, NET
+from hopforge.model.network.core.kinds import DEADLOCK, DONE, GROW
+from hopforge.model.network.core.net_record import ARRAYS, NET
 from hopforge.model.network.core.state import NetState
 from hopforge.model.network.threads.barrier import CONTROL_PLACES, GO_ON, LOST, STOP, STOP_ASKED
 from hopforge.model.network.threads.deal import Arrays, Mask, collect, deal, masks_of

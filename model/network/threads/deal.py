@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 
 from hopforge.model.kernel.compile import entry, inlined
 from hopforge.model.kernel.memory import int32s, int64s
-from hopforge.model.network.core.records import HOST_VC_BITS, NET_RECORD, Net
+from hopforge.model.network.core.kinds import HOST_VC_BITS
+from hopforge.model.network.core.net_record import NET_RECORD, Net
 from hopforge.model.network.core.state import NetState
 from hopforge.model.network.threads.ranges import Ranges
 from hopforge.model.network.threads.records import CREW_RECORD, Crew, net_of, part_at

@@ -7,7 +7,7 @@ from numba import int32, int64, types
 from hopforge.model.kernel.compile import entry, inlined
 from hopforge.model.kernel.memory import int32s, int64s
 from hopforge.model.network.core.draining import drain
-from hopforge.model.network.core.records import PATTERN_SIGNATURE, ROUTE_SIGNATURE, Net
+from hopforge.model.network.core.net_record import PATTERN_SIGNATURE, ROUTE_SIGNATURE, Net
 from hopforge.model.network.core.sources import inject
 from hopforge.model.network.core.switch_allocation import allocate_routers
 from hopforge.model.network.threads.barrier import GO_ON, STOP, STOP_GROW, clock_ns, wait_for_all

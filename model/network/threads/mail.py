@@ -23,7 +23,7 @@ from hopforge.model.network.core.events import (
     start_routing,
     take_credit,
 )
-from hopforge.model.network.core.records import Net
+from hopforge.model.network.core.net_record import Net
 from hopforge.model.network.threads.records import Crew, Part
 
 

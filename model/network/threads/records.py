@@ -11,7 +11,7 @@ import numpy as np
 from hopforge.model.kernel.compile import inlined
 from hopforge.model.kernel.constant_record import constant_record
 from hopforge.model.kernel.memory import record_reader
-from hopforge.model.network.core.records import NET_RECORD
+from hopforge.model.network.core.net_record import NET_RECORD
 
 PART = np.dtype(
     [

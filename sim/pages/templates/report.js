@@ -53,6 +53,7 @@
   function explore(figure, index) {
     var want = chosen(index), columns = figure.columns, groups = new Map();
     var by = want.by ? columns[want.by] : null, error = columns[want.y + "_interval"];
+    function titled(name) { return figure.units[name] ? name + ", " + figure.units[name] : name; }
     var x = columns[want.x], numbers = x.every(function (value) { return value === null || typeof value === "number"; });
     x.forEach(function (_, row) {
       var name = by ? String(by[row] === null ? "–" : by[row]) : want.y;
@@ -76,8 +77,8 @@
     return {
       data: traces,
       layout: {
-        xaxis: { title: { text: want.x }, type: numbers ? (want.logx ? "log" : "linear") : "category" },
-        yaxis: { title: { text: want.y }, type: want.logy ? "log" : "linear" },
+        xaxis: { title: { text: titled(want.x) }, type: numbers ? (want.logx ? "log" : "linear") : "category" },
+        yaxis: { title: { text: titled(want.y) }, type: want.logy ? "log" : "linear" },
         showlegend: by !== null
       }
     };

@@ -87,18 +87,21 @@
     }
   };
 
+  var BEFORE = { "source queue": "in the ", "buffer": "in the ", "output queue": "in the ", "route computation": "waits for ", "VC allocation": "waits for ", "switch allocation": "waits for " };
+
   V.showStop = function (panel, way, step) {
-    var stop = way.stops[step], last = way.stops.length - 1, total = way.stops[last].end - way.stops[0].start;
+    var stop = way.stops[step], last = way.stops.length - 1;
+    var whole = way.cycles === null ? "it has not arrived" : "the whole way took " + way.cycles;
     var where = stop.router >= 0 ? "router " + stop.router + ", in by port " + stop.port + " VC " + stop.vc +
       (stop.out_port < 0 ? "" : ", out by port " + stop.out_port + " VC " + stop.out_vc) : step === 0 ? "source, host " + way.host : "destination";
     panel.replaceChildren(element("h4", "Packet " + way.name + ", stop " + step + " of " + last + ": " + where));
-    panel.appendChild(element("p", "Cycles " + stop.start + " to " + stop.end + "; the whole way took " + total + "."));
+    panel.appendChild(element("p", "Cycles " + stop.start + " to " + stop.end + "; " + whole + "."));
     var bars = element("div", null, { class: "phases" }), length = Math.max(1, stop.phases.reduce(function (sum, one) { return sum + one[2]; }, 0));
     stop.phases.forEach(function (phase) {
       var row = element("div", null, { class: "phase" }), bar = element("i");
       bar.style.width = Math.max(2, 100 * phase[2] / length) + "%";
       bar.style.background = phase[3];
-      row.appendChild(element("span", (phase[0] === "crossbar and link" || phase[0] === "ejected" ? "" : "waits for ") + phase[0]));
+      row.appendChild(element("span", (BEFORE[phase[0]] || "") + phase[0]));
       row.appendChild(element("b", phase[2] + (phase[2] === 1 ? " cycle" : " cycles")));
       row.appendChild(element("div", null, { class: "track" })).appendChild(bar);
       bars.appendChild(row);

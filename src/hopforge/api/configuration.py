@@ -165,6 +165,11 @@ def load(path: str | os.PathLike[str]) -> Configuration:
     path : str or Path
         The file.
 
+    Returns
+    -------
+    Configuration
+        Checked, with the defaults of all keys that are left out.
+
     Raises
     ------
     ConfigError
@@ -186,6 +191,11 @@ def loads(text: str, *, folder: str | os.PathLike[str] = ".") -> Configuration:
         What a file would hold.
     folder : str or Path
         Files that the text names are found relative to it.
+
+    Returns
+    -------
+    Configuration
+        As of `load`.
 
     Raises
     ------

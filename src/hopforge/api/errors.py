@@ -1,10 +1,12 @@
 """What goes wrong, as a Python program sees it: errors that know file, line and key; warnings."""
 
 import contextlib
+import inspect
 import re
 import sys
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +15,11 @@ from hopforge.model.config.load import with_place
 from hopforge.model.config.source import Source
 from hopforge.model.errors import Mistake, UserError
 
-__all__ = ["HopforgeWarning", "number_within", "placed", "warn"]
+__all__ = ["HopforgeWarning", "number_within", "placed", "several", "warn"]
 
 _LINE = re.compile(r"(?P<line>:\d+)?(?: \(changed in Python\))?: (?P<rest>.*)", re.DOTALL)
+#: an option of a command, but not within a command that the message names
+_OPTION = re.compile(r"(?<![\w-])(?<!hopforge )--(?P<name>[a-z]+(?:-[a-z]+)*)(?![\w-])")
 _KEY = re.compile(r"(?P<key>[a-z]\w*(?:\.\w+|\[\d+\])+(?=:? )|[a-z]\w*(?=: ))")
 
 
@@ -26,6 +30,8 @@ class HopforgeWarning(UserWarning):
 @contextlib.contextmanager
 def placed(name: str, source: Source | None) -> Iterator[None]:
     """Give every `UserError` of this block its `mistakes`, with file and line where they are known.
+
+    Options of the commands get the names that they have in Python.
 
     Parameters
     ----------
@@ -38,10 +44,26 @@ def placed(name: str, source: Source | None) -> Iterator[None]:
         yield
     except UserError as error:
         if not error._mistakes:
-            message = str(error) if source is None else with_place(str(error), (name, source))
+            message = _OPTION.sub(_argument, str(error))
+            message = message if source is None else with_place(message, (name, source))
             error.args = (message,)
             error._mistakes = tuple(_mistake(line, name) for line in message.split("\n"))
         raise
+
+
+@cache
+def _arguments() -> frozenset[str]:
+    functions = [each for name in hopforge.__all__ if inspect.isfunction(each := getattr(hopforge, name))]
+    return frozenset(name for function in functions for name in inspect.signature(function).parameters)
+
+
+def _argument(option: re.Match[str]) -> str:
+    """Return the argument of the public functions that is an option: ``--size`` of one is ``sizes`` of many."""
+    name = option["name"].replace("-", "_")
+    for each in (name, f"{name}s", f"{name.removesuffix('y')}ies"):
+        if each in _arguments():
+            return each
+    return option[0]
 
 
 def _mistake(text: str, name: str) -> Mistake:
@@ -69,6 +91,19 @@ def warn(text: str) -> None:
 
 def _is_ours(file: str, home: str) -> bool:
     return file.startswith(home) or file == contextlib.__file__
+
+
+def several(name: str, given: Any) -> tuple[Any, ...]:
+    """Return an argument that is a sequence; one text is none.
+
+    Raises
+    ------
+    TypeError
+        It is no sequence.
+    """
+    if isinstance(given, str) or not isinstance(given, Iterable):
+        raise TypeError(f"{name} must be a list, not {given!r}")
+    return tuple(given)
 
 
 def number_within(name: str, value: Any, least: float, most: float | None = None) -> Any:

@@ -122,6 +122,11 @@ def generate(
     period_ns : float, optional
         Clock period in the constraints; by default that of the package.
 
+    Returns
+    -------
+    GeneratedFiles
+        `files` by their names, `verilog` the text of the design.
+
     Raises
     ------
     UserError

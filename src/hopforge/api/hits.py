@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from hopforge.api.configuration import Configuration, configuration
+from hopforge.api.errors import number_within
 from hopforge.api.progress import Progress, shown
 from hopforge.api.result import Result, called
 from hopforge.model.config import Config
@@ -90,6 +91,10 @@ def hits(
     UserError
         The configuration is no good for it.
     """
+    prefetch = number_within("prefetch", prefetch, 1)
+    prefetch_cycles = number_within("prefetch_cycles", prefetch_cycles, 1)
+    refill = number_within("refill", refill, 0)
+    tcam_cycles = number_within("tcam_cycles", tcam_cycles, 0)
     with called(
         configuration(config), "hits", "hits", bounds=None if bounds else False, sizes=sizes or None,
         prefetch=prefetch, prefetch_cycles=prefetch_cycles, refill=refill, eject=eject, tcam_cycles=tcam_cycles or None,

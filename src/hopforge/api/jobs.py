@@ -137,7 +137,10 @@ def _log(
     if ppn is not None and ppn < 1:
         raise JobsError(f"ppn must be at least 1, not {ppn}")
     if log is not None:
-        return read_log(Path(log))
+        try:
+            return read_log(Path(log))
+        except OSError as error:
+            raise JobsError(f"{log}: cannot read the log: {error.strerror or error}") from error
     if generate not in KINDS:
         raise JobsError(f"generate must be one of {', '.join(KINDS)}, not {generate!r}")
     if dims is None:

@@ -39,6 +39,11 @@ def network(
     **sections
         Other sections of the file, by their names: ``routing={"algorithm": "tables"}``.
 
+    Returns
+    -------
+    Configuration
+        Of ``topology.kind: edge_list``; the graph is a file in the cache folder.
+
     Raises
     ------
     ConfigError
@@ -52,6 +57,8 @@ def network(
     >>> ring["topology.hosts_per_router"]
     2
     """
+    if not isinstance(name, str):
+        raise TypeError(f"name must be a text, not {name!r}")
     for key in ("topology", "name"):
         if key in sections:
             raise TypeError(f"{key} is made of the graph; replace(\"{key}.KEY\", VALUE) changes it")

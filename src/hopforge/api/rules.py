@@ -4,6 +4,7 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
+from hopforge.api.errors import several
 from hopforge.api.progress import Progress, shown
 from hopforge.api.result import Result, file_call
 from hopforge.sim.hits.rule_caches import RuleCaches
@@ -63,9 +64,9 @@ def rules(
         A table or a value that is no good.
     """
     settings = RuleSettings(
-        policies=tuple(policies), sizes=tuple(sizes), zipfs=tuple(zipfs), lookups=lookups, updates=updates,
-        flows=flows, seed=seed, invalidation=invalidation, fill=fill, guard=guard, overlap_graph=overlap_graph,
-        ways=ways, index_bits=index_bits,
+        policies=several("policies", policies), sizes=several("sizes", sizes), zipfs=several("zipfs", zipfs),
+        lookups=lookups, updates=updates, flows=flows, seed=seed, invalidation=invalidation, fill=fill, guard=guard,
+        overlap_graph=overlap_graph, ways=ways, index_bits=index_bits,
     )  # fmt: skip
     normal = RuleSettings()
     options = {key: value for key, value in vars(settings).items() if value != getattr(normal, key)}

@@ -127,22 +127,22 @@ class SimulationResult(Result):
 
     @property
     def latency(self) -> float:
-        """Mean from the creation of a packet to the arrival of its tail."""
+        """Mean from the creation of a packet to the arrival of its tail, in cycles."""
         return float(self._figure("latency"))
 
     @property
     def latency_interval(self) -> float:
-        """Half width of the 95 % interval of the mean latency."""
+        """Half width of the 95 % interval of the mean latency, in cycles."""
         return float(self._figure("latency_interval"))
 
     @property
     def accepted(self) -> float:
-        """Flits that arrive, the mean over hosts."""
+        """Flits that arrive per host and cycle, the mean over hosts."""
         return float(self._figure("accepted"))
 
     @property
     def hops(self) -> float:
-        """Routers that a packet visits."""
+        """Routers that a packet visits, the mean over packets."""
         return float(self._figure("hops"))
 
     @property
@@ -175,6 +175,12 @@ def simulate(
     progress : bool or callable
         A bar on a terminal and in Jupyter, or a function that is called with (done, in all).
 
+    Returns
+    -------
+    SimulationResult
+        `table` has one row, the measurement; ``tables["channels"]`` one for each link and direction,
+        ``tables["buffers"]`` one for each virtual channel of an input.
+
     Raises
     ------
     UserError
@@ -204,9 +210,28 @@ def series(
     seed: int | None = None,
     progress: Progress = True,
 ) -> Result:
-    """Simulate a network from empty in bins of time, as ``hopforge series``; parameters and errors as `simulate`.
+    """Simulate a network from empty in bins of time, as ``hopforge series``.
 
-    `Result.values` are those of the last bin, `Result.table` holds all.
+    Parameters
+    ----------
+    config : Configuration or str or Path
+        What is run, or its file; ``simulation.series_bins`` is the number of bins.
+    load : float, optional
+        Offered flits per host and cycle, 0 to 1; by default ``simulation.load``.
+    seed : int, optional
+        Of traffic and of decisions during the run; by default the file's.
+    progress : bool or callable
+        A bar on a terminal and in Jupyter, or a function that is called with (done, in all).
+
+    Returns
+    -------
+    Result
+        `table` has a row for each bin, `values` are those of the last one.
+
+    Raises
+    ------
+    UserError, DeadlockError, DivergedError
+        As of `simulate`.
     """
     given = configuration(config)
     load = number_within("load", load, 0.0, 1.0)

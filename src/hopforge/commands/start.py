@@ -39,7 +39,7 @@ def doctor() -> None:
 #: what `hopforge doctor` ends with; they run one after the other
 NEXT = (
     ("hopforge init torus -o mine.yml", "a network of your own, with comments"),
-    ("hopforge net mine.yml --plots", "simulate it: latency, throughput, loads of the links"),
+    ("hopforge net mine.yml --plots", "simulate it: latency, throughput, link loads"),
     ("hopforge view build/mine/net", "see it in your browser"),
 )
 

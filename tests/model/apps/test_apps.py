@@ -20,7 +20,7 @@ from hopforge.model.apps.training import data_parallel_trace, expert_parallel_tr
 from hopforge.model.config import parse_config
 from hopforge.model.config.workload import CollectivesConfig
 from hopforge.model.topology import build
-from hopforge.model.workload.program import compile_program
+from hopforge.model.workload.compiled_program import compile_program
 from hopforge.model.workload.read_trace import read_trace
 from hopforge.model.workload.trace import Trace
 from hopforge.model.workload.trace_line import format_action

@@ -11,7 +11,7 @@ from hopforge.model.config import ConfigError, parse_config
 from hopforge.model.config.load import with_place
 from hopforge.model.config.source import read_source
 from hopforge.model.topology import build
-from hopforge.sim.traffic.placed import WorkloadError
+from hopforge.sim.traffic.packet_stream import WorkloadError
 from hopforge.sim.traffic.scheduled import workload_schedule
 
 sys.path.insert(0, str(Path(__file__).parent))

@@ -533,7 +533,7 @@ def test_line_ends_and_marks() -> None:
             "",
             "cache: {output_kind: port_set}",
             "x.yml:4: lookup.cache.output_kind: must be port with router.lookahead (the next router is known before "
-            "allocation), not port_set",
+            "allocation), or routing.spread flow or entropy, not port_set",
         ),
         (
             ", vcs: 16",

@@ -10,7 +10,7 @@ from hopforge.model.config import parse_config
 from hopforge.model.dqn.agents import DECISIONS
 from hopforge.model.dqn.golden_decisions import Decisions
 from hopforge.model.network.core.event_log import put_log
-from hopforge.model.network.core.records import ACTIVE, GRANTED, HEAD, IDLE, UNDECIDED
+from hopforge.model.network.core.kinds import ACTIVE, GRANTED, HEAD, IDLE, UNDECIDED
 from hopforge.model.network.parts.agent_sight import PDOR
 from hopforge.model.network.parts.trail_tables import trail_counts
 from hopforge.sim.run.simulation import Simulation

@@ -7,7 +7,7 @@ import pytest
 from hopforge.model.config import parse_config
 from hopforge.model.config.load import ConfigError
 from hopforge.model.network.core.event_log import put_log
-from hopforge.model.network.core.records import GRANTED
+from hopforge.model.network.core.kinds import GRANTED
 from hopforge.sim.run.simulation import Simulation
 
 #: eight hosts at two routers; those of the first send to those of the second over one link

@@ -1,6 +1,7 @@
 """Route computation by lookup: the kernel against networks of golden routers with golden engines, cycle by cycle."""
 
 import re
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -18,11 +19,12 @@ from hopforge.model.network.core.lookup_state import COUNTS
 from hopforge.model.router import params as router_params
 from hopforge.model.router.configured import network_links, network_params
 from hopforge.model.router.factor import compile_tables
-from hopforge.model.router.golden import PortInputs
+from hopforge.model.router.flit import PortInputs
 from hopforge.model.router.links import End, topology_hosts
 from hopforge.model.router.network import EngineSetup, HostModel, NetworkModel, Packet
 from hopforge.model.router.program import engine_registers
 from hopforge.model.routing import RoutingError
+from hopforge.model.topology.spread import flow_place
 from hopforge.sim.hits.replay import Replay
 from hopforge.sim.run.lookup_measures import lookup_table
 from hopforge.sim.run.lookup_routing import SharedAnswers, engine_params, network_rows
@@ -32,6 +34,11 @@ SENT, TAKEN = 2, 3  # kinds of the simulator's log
 TAG_BITS = 16
 WIDTH_BITS = 80
 
+#: two paths for each destination, taken in turn
+PATHS = (
+    "{algorithm: tables, spread: entropy}\ntables: {scheme: k_shortest, lmc: 1, slack: 2, layers: hop_indexed}\n"
+    "traffic: {entropy: {per: packet, values: 4}}"
+)
 NETWORKS = {
     "mesh": ("{kind: mesh, radices: [2, 2]}", "{algorithm: dor}"),
     "ring": ("{kind: torus, radices: [5], hosts_per_router: 2}", "{algorithm: dor}"),
@@ -40,6 +47,8 @@ NETWORKS = {
     "adaptive tree": ("{kind: fat_tree, k: 2, n: 1}", "{algorithm: nca}"),
     "dragonfly": ("{kind: dragonfly, p: 1, a: 2, h: 1}", "{algorithm: dragonfly_min}"),
     "spread": ("{kind: clos, leaves: 3, middles: 3, hosts_per_router: 2}", "{algorithm: minimal, spread: flow}"),
+    "paths": ("{kind: random_regular, routers: 6, degree: 3, hosts_per_router: 2}", PATHS),
+    "paths of a ring": ("{kind: torus, radices: [5], hosts_per_router: 1}", PATHS),
     # routers of 72, 92 and, with three links in a group, 131 ports
     "wide": ("{kind: fully_connected, routers: 3, hosts_per_router: 70}", "{algorithm: shortest}"),
     "wide mesh": ("{kind: mesh, radices: [3], hosts_per_router: 90}", "{algorithm: dor}\naddress: {chunk_bits: 8}"),
@@ -111,8 +120,13 @@ def golden_run(config: Config, run: Simulation, script: Sequence[np.ndarray], cy
     )
     network = NetworkModel(params, network_links(config, topology), golden_setups(config, run))
     queues: list[list[Packet]] = [[] for _ in range(topology.hosts)]
+    sent: Counter[tuple[int, int]] = Counter()
     for host, created, target, flits in zip(*(column.tolist() for column in script), strict=True):
-        head = int(topology.host_address[target]) | host << 24 | len(queues[host]) << 48
+        address = int(topology.host_address[target])
+        if config.lids > 1:  # several-paths.md: g(s, d, N) and the packet's entropy, modulo K
+            address = address * 2 + (int(flow_place(host, target, topology.routers, 2)) + sent[host, target] % 4) % 2
+            sent[host, target] += 1
+        head = address | host << 24 | len(queues[host]) << 48
         queues[host].append(Packet(created, head | flits << 48 + TAG_BITS, flits))
     ends = topology_hosts(topology)
     masks = tables.inject_mask
@@ -223,6 +237,11 @@ CASES: dict[str, tuple[str, dict[str, Any], dict[str, Any]]] = {
     "spread": ("spread", {"vcs": 2}, {"cache": {"entries": 2, "ways": 2}}),
     "spread, an engine for two ports": ("spread", {"vcs": 2}, {"ports_per_engine": 2, "pipeline_depth": 6}),
     "spread over groups": ("spread", {"vcs": 2}, {"lag": {"members": 2, "max_members": 2}}),
+    "spread, look-ahead": ("spread", {"vcs": 2, "lookahead": True}, {"cache": {"entries": 2, "ways": 2}}),
+    "paths": ("paths", {"vcs": 6}, {"cache": {"entries": 4, "ways": 2}}),
+    "paths, an engine for two ports": ("paths", {"vcs": 6}, {"ports_per_engine": 2, "pipeline_depth": 6}),
+    "paths over groups": ("paths of a ring", {"vcs": 4}, {"lag": {"members": 2, "max_members": 2}}),
+    "paths, look-ahead": ("paths of a ring", {"lookahead": True, "vcs": 4}, {"cache": {"entries": 2, "ways": 2}}),
     "members by credits": ("adaptive tree", {"vcs": 2}, {"lag": {"members": 2, "max_members": 2}}),
     "look-ahead": ("torus", {"lookahead": True, "vcs": 2}, {"cache": {"entries": 2, "ways": 2}}),
     "look-ahead in one cycle": ("ring", {"lookahead": True, "vcs": 4}, {"pipeline_depth": 1, "mshrs": 2}),

@@ -6,7 +6,7 @@ from numba import int64, njit
 from numba.core.errors import NumbaError
 
 from hopforge.model.kernel.constant_record import constant_record
-from hopforge.model.network.core.records import NET, NET_RECORD
+from hopforge.model.network.core.net_record import NET, NET_RECORD
 from hopforge.sim.queued.records import QUEUES, QUEUES_RECORD
 
 DTYPE = np.dtype([("limit", "i8"), ("count", "i8"), ("sizes", "i4", (3,))], align=True)

@@ -17,7 +17,8 @@ from hopforge.model.kernel.compile import kernel
 from hopforge.model.kernel.histogram import HISTOGRAM_BINS
 from hopforge.model.network.core.event_log import put_log
 from hopforge.model.network.core.hooks import ARRIVED, LOST, call_hook
-from hopforge.model.network.core.records import GRANTED, HEAD, NET_RECORD, RECEIVED, SENT, TAIL
+from hopforge.model.network.core.kinds import GRANTED, HEAD, RECEIVED, SENT, TAIL
+from hopforge.model.network.core.net_record import NET_RECORD
 from hopforge.model.network.core.spray_records import DELAYS, EXTENTS, FLOW_BUFFERS, HISTOGRAMS, HOST_BUFFERS
 from hopforge.model.network.golden_reorder import GoldenReceiver, GoldenSource, n_reordered, reordered_extent
 from hopforge.model.routing import RoutingError

@@ -11,7 +11,7 @@ from hopforge.model.config.load import ConfigError
 from hopforge.model.config.uses import unused_sections
 from hopforge.model.errors import UserError
 from hopforge.model.network.core.event_log import put_log
-from hopforge.model.network.core.records import GRANTED, RECEIVED
+from hopforge.model.network.core.kinds import GRANTED, RECEIVED
 from hopforge.sim.run.prepared import prepare_trace
 from hopforge.sim.run.simulation import Simulation
 

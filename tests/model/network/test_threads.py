@@ -8,7 +8,8 @@ import pytest
 
 from hopforge.model.config import parse_config
 from hopforge.model.kernel.compile import kernel
-from hopforge.model.network.core.records import DEADLOCK, GROW, ROUTE_SIGNATURE
+from hopforge.model.network.core.kinds import DEADLOCK, GROW
+from hopforge.model.network.core.net_record import ROUTE_SIGNATURE
 from hopforge.model.network.core.state import NetState
 from hopforge.model.network.threads import alone
 from hopforge.model.network.threads import crew as crew_module

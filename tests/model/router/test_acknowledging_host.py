@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from hopforge.model.router.acknowledging_host import AcknowledgingHost, CameHead, HardwareRules
-from hopforge.model.router.golden import HEAD, TAIL, Flit, PortOutputs
+from hopforge.model.router.flit import HEAD, TAIL, Flit, PortOutputs
 from hopforge.model.router.params import RouterParams
 from hopforge.model.router.service_host import AcknowledgeRules, Mail, ServiceHost
 

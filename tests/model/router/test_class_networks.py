@@ -5,7 +5,7 @@ import pytest
 
 from hopforge.model.config import parse_config
 from hopforge.model.router.class_host import ClassHost
-from hopforge.model.router.golden import PortInputs
+from hopforge.model.router.flit import PortInputs
 from hopforge.model.router.links import End, topology_hosts, topology_links
 from hopforge.model.router.network import NetworkModel, Packet
 from hopforge.model.router.params import Route, RouterParams

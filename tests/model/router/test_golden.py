@@ -5,7 +5,8 @@ import numpy as np
 import pytest
 
 from hopforge.model.router.allocators import MaximumSize, OutputFirst, Wavefront, allocation
-from hopforge.model.router.golden import BODY, HEAD, SINGLE, TAIL, Flit, PortInputs, RouterModel
+from hopforge.model.router.flit import BODY, HEAD, SINGLE, TAIL, Flit, PortInputs
+from hopforge.model.router.golden import RouterModel
 from hopforge.model.router.params import Route, RouterParams
 
 

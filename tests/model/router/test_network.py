@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from hopforge.model.config import parse_config
-from hopforge.model.router.golden import PortInputs, RouterModel
+from hopforge.model.router.flit import PortInputs
+from hopforge.model.router.golden import RouterModel
 from hopforge.model.router.links import End, topology_hosts, topology_links
 from hopforge.model.router.network import HostModel, NetworkModel, Packet
 from hopforge.model.router.next_routes import with_next_routes

@@ -6,7 +6,7 @@ import pytest
 from hopforge.model.config import parse_config
 from hopforge.model.router.configured import network_links, network_params
 from hopforge.model.router.factor import compile_tables
-from hopforge.model.router.golden import PortInputs
+from hopforge.model.router.flit import PortInputs
 from hopforge.model.router.links import End, topology_hosts
 from hopforge.model.router.network import NetworkModel, Packet
 from hopforge.model.router.reply_rules import reply_rules

@@ -9,7 +9,7 @@ from hopforge.model.config import parse_config
 from hopforge.model.network.parts.trail_tables import trail_counts
 from hopforge.model.router.configured import network_links, network_params
 from hopforge.model.router.factor import compile_tables
-from hopforge.model.router.golden import PortInputs
+from hopforge.model.router.flit import PortInputs
 from hopforge.model.router.links import End, topology_hosts
 from hopforge.model.router.network import HostModel, NetworkModel, Packet
 from hopforge.model.router.service_host import Mail, ServiceHost, acknowledge_rules, tables_with_service

@@ -11,10 +11,10 @@ from hopforge.model.config import Config, parse_config
 from hopforge.model.errors import UserError
 from hopforge.model.lookup.params import LookupParams
 from hopforge.model.network.core.candidates import candidate
-from hopforge.model.network.core.records import RECEIVED
+from hopforge.model.network.core.kinds import RECEIVED
 from hopforge.model.router.configured import network_links, network_params
 from hopforge.model.router.factor import compile_tables
-from hopforge.model.router.golden import PortInputs
+from hopforge.model.router.flit import PortInputs
 from hopforge.model.router.links import End, topology_hosts
 from hopforge.model.router.network import HostModel, NetworkModel, Packet
 from hopforge.model.router.tables import RouterTables
@@ -89,6 +89,7 @@ NETWORKS = {
     "adaptive tree": (TREE, "nca", "vcs: 2, buffer_flits: 4, speculation: true"),
     "dragonfly": (DRAGONFLY, "dragonfly_min", "vcs: 2, link_latency_cycles: 1, global_latency_cycles: 3"),
     "dragonfly, classes to the host": (DRAGONFLY, "dragonfly_min, ejection: class", "vcs: 4, host_latency_cycles: 2"),
+    "dragonfly, one channel a class": (DRAGONFLY, "dragonfly_min, class_vcs: one", "vcs: 3, buffer_flits: 4"),
     "dragonfly, several links": (SEVERAL, "dragonfly_min", "vcs: 2, buffer_flits: 4"),
     "dragonfly, links by destination": (SEVERAL, "dragonfly_min, links: destination", "vcs: 2, buffer_flits: 4"),
     "shortest": (DRAGONFLY, "shortest", "vcs: 3, buffer_flits: 4, vc_release: credits"),

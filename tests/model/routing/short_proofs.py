@@ -12,7 +12,7 @@ from hopforge.model.config.lookup import AddressConfig
 from hopforge.model.config.topology import DragonflyConfig, FatTreeConfig, HyperXConfig, MeshConfig, TorusConfig
 from hopforge.model.network.build import build_net
 from hopforge.model.network.core.candidates import candidate
-from hopforge.model.network.core.records import ROUTE_SIGNATURE
+from hopforge.model.network.core.net_record import ROUTE_SIGNATURE
 from hopforge.model.network.core.state import NetState
 from hopforge.model.network.settings import RouterParameters, SourceParameters, Tables
 from hopforge.model.routing import ROUTING, RoutingPlan, grid

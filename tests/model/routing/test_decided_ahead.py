@@ -6,7 +6,7 @@ import pytest
 from hopforge.model.config import parse_config
 from hopforge.model.config.load import ConfigError
 from hopforge.model.network.core.event_log import put_log
-from hopforge.model.network.core.records import GRANTED
+from hopforge.model.network.core.kinds import GRANTED
 from hopforge.sim.run.simulation import Simulation
 
 TREE = "topology: {kind: fat_tree, k: 2, n: 3}\n"

@@ -6,7 +6,7 @@ import pytest
 
 from hopforge.model.config import parse_config
 from hopforge.model.network.core.event_log import put_log
-from hopforge.model.network.core.records import GRANTED, SENT
+from hopforge.model.network.core.kinds import GRANTED, SENT
 from hopforge.model.routing.plan import RoutingError
 from hopforge.sim.run.simulation import Simulation
 

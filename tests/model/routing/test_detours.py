@@ -9,7 +9,7 @@ import pytest
 
 from hopforge.model.config import Config, parse_config
 from hopforge.model.network.build import build_net
-from hopforge.model.network.core.records import ACTIVE
+from hopforge.model.network.core.kinds import ACTIVE
 from hopforge.model.network.core.state import NetState
 from hopforge.model.network.settings import SourceParameters, Tables
 from hopforge.model.routing import RoutingError, RoutingPlan

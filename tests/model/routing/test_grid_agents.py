@@ -9,7 +9,8 @@ from numba import njit
 
 from hopforge.model.config import Config, parse_config
 from hopforge.model.network.core.event_log import put_log
-from hopforge.model.network.core.records import GRANTED, HEAD, ROUTE_SIGNATURE
+from hopforge.model.network.core.kinds import GRANTED, HEAD
+from hopforge.model.network.core.net_record import ROUTE_SIGNATURE
 from hopforge.model.network.core.state import NetworkError
 from hopforge.model.routing import RoutingError
 from hopforge.model.routing.agent_parameters import agents_of_routers

@@ -36,7 +36,7 @@ def config(*lines: str) -> Config:
     ["topology: {kind: dragonfly, p: 2, a: 4, h: 2}", "routing: {algorithm: shortest}", "router: {vcs: 3}"],
     [TORUS, "routing: {algorithm: up_down}", "router: {vcs: 1}"],
     [TORUS, "routing: {algorithm: shortest_escape}", "router: {vcs: 2, vc_release: credits}"],
-])  # fmt: skip
+], ids=" ".join)  # fmt: skip
 def test_shipped_routing_is_proved_safe_and_delivers_under_overload(lines: list[str]) -> None:
     run = Simulation(config(*lines, "traffic: {packet_flits: 5}"), 1.0, 3)
     run.advance(4000)

@@ -13,7 +13,7 @@ from numba import njit
 
 from hopforge.model.config.simulation import FailedConfig
 from hopforge.model.network.core.candidates import candidate
-from hopforge.model.network.core.records import ROUTE_SIGNATURE
+from hopforge.model.network.core.net_record import ROUTE_SIGNATURE
 from hopforge.model.network.settings import RouterParameters
 from hopforge.model.routing import ROUTING, RoutingPlan
 from hopforge.model.routing.deadlock import DeadlockError, check_routing, relation_to_prove

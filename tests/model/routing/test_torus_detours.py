@@ -10,7 +10,7 @@ from numba import int64, types
 from hopforge.model.config import Config, parse_config
 from hopforge.model.config.uses import unused_sections
 from hopforge.model.kernel.compile import entry
-from hopforge.model.network.core.records import NET_RECORD
+from hopforge.model.network.core.net_record import NET_RECORD
 from hopforge.model.routing.deadlock import DeadlockError, check_routing
 from hopforge.model.routing.intermediate import Grid, Place, detours, profit
 from hopforge.model.routing.plan import RoutingError

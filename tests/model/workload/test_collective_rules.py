@@ -11,7 +11,7 @@ from hopforge.model.workload.collective_choice import choose
 from hopforge.model.workload.collective_rules import LIBRARIES, RulesError, read_rules
 from hopforge.model.workload.collective_sizes import Amount, halved, rounded_up
 from hopforge.model.workload.collectives import schedule
-from hopforge.model.workload.program import compile_program
+from hopforge.model.workload.compiled_program import compile_program
 from hopforge.model.workload.trace import Action, Trace
 
 BYTE, DOUBLE = 6, 0

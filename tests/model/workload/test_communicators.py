@@ -8,7 +8,9 @@ import numpy as np
 import pytest
 
 from hopforge.model.config.workload import CollectivesConfig
-from hopforge.model.workload.program import Program, compile_program, interleave
+from hopforge.model.workload.compiled_program import compile_program
+from hopforge.model.workload.packet_order import interleave
+from hopforge.model.workload.program import Program
 from hopforge.model.workload.read_trace import read_trace, write_trace
 from hopforge.model.workload.trace import TraceError
 

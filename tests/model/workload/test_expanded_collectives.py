@@ -8,9 +8,9 @@ from hopforge.model.workload import expanded_collectives
 from hopforge.model.workload.calls import KINDS
 from hopforge.model.workload.collective_choice import Part
 from hopforge.model.workload.collectives import ALGORITHMS, schedule
+from hopforge.model.workload.compiled_program import compile_program
 from hopforge.model.workload.expanded_collectives import REGULAR, expanded, transfers_of
 from hopforge.model.workload.operations import POST, RECEIVE, SEND, WAIT_SENT
-from hopforge.model.workload.program import compile_program
 from hopforge.model.workload.trace import Action, Trace
 
 ALL = [(operation, algorithm) for operation, known in ALGORITHMS.items() for algorithm in known]

@@ -10,10 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hopforge.model.config.workload import CollectivesConfig
+from hopforge.model.workload.compiled_program import compile_program
 from hopforge.model.workload.goal_binary import goal_bytes, parse_binary_goal
 from hopforge.model.workload.goal_files import is_goal, read_goal, write_goal
 from hopforge.model.workload.goal_text import goal_lines, parse_goal
-from hopforge.model.workload.program import compile_program
 from hopforge.model.workload.program_schedule import program_schedule
 from hopforge.model.workload.read_trace import read_trace
 from hopforge.model.workload.schedule import ANY, CALC, RECV, SEND, GoalError, Schedule

@@ -12,7 +12,7 @@ from hopforge.cli import app
 from hopforge.gen.design import whole_network_design
 from hopforge.model.config import Config, load_config, parse_config
 from hopforge.model.errors import UserError
-from hopforge.model.network.core.records import RECEIVED, SENT
+from hopforge.model.network.core.kinds import RECEIVED, SENT
 from hopforge.sim.benches.network import NetworkTraffic, RecordedNetwork, record_network
 from hopforge.sim.cosim import network as module
 from hopforge.sim.cosim.network import cosim_network
@@ -289,11 +289,6 @@ def test_a_router_that_delivers_late_is_found(recorded: RecordedNetwork) -> None
 def test_errors(part: str, given: dict[str, float], message: str, tmp_path: Path) -> None:
     with pytest.raises(UserError, match=re.escape(message)):
         cosim_part(part, mesh(), given=given, output=tmp_path)
-
-
-def test_lookup_engines_on_icarus_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match=r"^--simulator must be verilator for --part network with router.route_comp"):
-        cosim_network(mesh(route_computation="lookup"), simulator="icarus", output=tmp_path)
 
 
 NETWORKS = {

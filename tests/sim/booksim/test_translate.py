@@ -103,6 +103,42 @@ def test_iterations_and_arbiters_stand_in_brackets(tmp_path: Path) -> None:
     assert "arbiter" not in sections(tmp_path, MESH, *(each.replace("(matrix)", "") for each in separable))["router"]
 
 
+def test_select_is_islip_of_one_iteration(tmp_path: Path) -> None:
+    """BookSim's runs with both are bit-identical, unless requests have priorities, which only `select` knows."""
+    select = ["vc_allocator=select", "sw_allocator=select(1)"]
+    assert sections(tmp_path, MESH, *select)["router"] == sections(tmp_path, MESH)["router"]
+    own = sections(tmp_path, MESH, *select, "speculative=1", "spec_sw_allocator=islip")["router"]
+    assert own["speculation"] is True
+    with pytest.raises(BooksimError, match="speculative = 1: hopforge's iSLIP knows no priorities"):
+        sections(tmp_path, MESH, *select, "speculative=1")
+    with pytest.raises(BooksimError, match=r"sw_allocator = select\(2\): hopforge has select with one iteration only"):
+        sections(tmp_path, MESH, "sw_allocator=select(2)")
+
+
+@pytest.mark.parametrize(("allocator", "others"), [("islip", "islip()"), ("islip(2)", "islip"), ("islip(3)", "prio")])
+def test_what_stands_in_brackets_does_not_change_the_kind_of_speculation(
+    tmp_path: Path, allocator: str, others: str
+) -> None:
+    """One allocator for all requests (`prio`) is shared with any number of iterations."""
+    both = [f"vc_allocator={allocator}", f"sw_allocator={allocator}", "speculative=1"]
+    assert sections(tmp_path, MESH, *both)["router"]["speculation"] == "shared"
+    if allocator == "islip":
+        assert sections(tmp_path, MESH, *both, f"spec_sw_allocator={others}")["router"]["speculation"] is True
+    elif others == "islip":
+        with pytest.raises(BooksimError, match="spec_sw_allocator = islip: must be prio or the switch allocator isl"):
+            sections(tmp_path, MESH, *both, f"spec_sw_allocator={others}")
+    found = sections(tmp_path, MESH, "speculative=1", "sw_allocator=separable_input_first(round_robin)",
+                     "spec_sw_allocator=separable_input_first")  # fmt: skip
+    assert found["router"]["speculation"] is True
+
+
+def test_masks_by_requests_matter_with_two_switch_allocators_only(tmp_path: Path) -> None:
+    shared = sections(tmp_path, MESH, "speculative=1", "spec_mask_by_reqs=1")["router"]
+    assert shared == sections(tmp_path, MESH, "speculative=1")["router"]
+    with pytest.raises(BooksimError, match="spec_mask_by_reqs = 1: hopforge masks by grants"):
+        sections(tmp_path, MESH, "speculative=1", "spec_mask_by_reqs=1", "spec_sw_allocator=islip")
+
+
 def test_stages_of_several_cycles_take_batches(tmp_path: Path) -> None:
     plain = sections(tmp_path, MESH)["router"]
     assert sections(tmp_path, MESH, "routing_delay=1")["router"] == plain | {"rc_cycles": 1}
@@ -163,6 +199,7 @@ def test_tornado_moves_every_digit_of_the_terminal(tmp_path: Path) -> None:
     ("internal_speedup=0.5", "internal_speedup = 0.5: must be 1 to 8"),
     ("sw_allocator=islip(0)", r"sw_allocator = islip\(0\): hopforge's islip makes 1 to 16 iterations"),
     ("sw_allocator=loa", "sw_allocator = loa: hopforge has no allocator loa; it has islip"),
+    ("buf_size=0", "buf_size = 0: must be a multiple of num_vcs = 4 above 0"),
     ("topology=gflatfly", "topology = gflatfly: BookSim itself has not kept it"),
     ("routing_function=min_adapt", "routing_function = min_adapt: "),
     ("routing_function=nonsense", "routing_function = nonsense: topology mesh has adaptive_xy_yx, dim_order, dor"),
@@ -304,6 +341,49 @@ def test_one_channel_bounds_bit_complement(tmp_path: Path) -> None:
     # each router sends all to one router: four flits over one channel
     text = f"{BUTTERFLY} routing_function = ran_min; traffic = bitcomp;"
     assert run(tmp_path, text, 0.5).accepted == pytest.approx(0.25, rel=0.01)
+
+
+DRAGONFLY = f"topology = dragonflynew; k = 1; n = 1; routing_function = min; packet_size = 4; {ROUTER}"
+
+
+def test_links_of_a_dragonfly_take_two_virtual_channels(tmp_path: Path) -> None:
+    """BookSim's own runs (two seeds): latency with 3 VCs, accepted rate beyond saturation with 4."""
+    plain = sections(tmp_path, DRAGONFLY, "num_vcs=2")["routing"]
+    assert plain == {"algorithm": "dragonfly_min", "ejection": "class"}
+    assert sections(tmp_path, DRAGONFLY, "num_vcs=3")["routing"] == plain | {"class_vcs": "one"}
+    found = run(tmp_path, DRAGONFLY, 0.2, "num_vcs=3", "vc_buf_size=128", cycles=15000)
+    assert found.latency == pytest.approx(89.36, rel=0.02)
+    # two VCs on either side of the global link would accept twice as much
+    (tmp_path / "beyond").mkdir()
+    found = run(tmp_path / "beyond", DRAGONFLY, 0.9, "num_vcs=4")
+    assert found.accepted == pytest.approx(0.0561, rel=0.05)
+    with pytest.raises(BooksimError, match="num_vcs = 1: must be 2 to 16"):
+        sections(tmp_path, DRAGONFLY, "num_vcs=1")
+
+
+@pytest.mark.parametrize("topology", ["anynet", "mesh"])
+def test_a_key_that_the_pattern_reads_is_not_told_to_have_no_effect(tmp_path: Path, topology: str) -> None:
+    (tmp_path / "net.txt").write_text("router 0 node 0 node 1 router 1\nrouter 1 node 2 node 3\n")
+    network = {"anynet": "network_file = net.txt; routing_function = min; k = 2; n = 2;",
+               "mesh": "k = 2; n = 2; routing_function = dor;"}[topology]  # fmt: skip
+    (tmp_path / "case.cfg").write_text(f"topology = {topology}; {network} {ROUTER} xr = 1;")
+    used = {"k", "n"} if topology == "mesh" else set()
+    for words, read in ((["traffic=neighbor"], {"k", "n", "xr"}), (["traffic=neighbor({2,2})"], {"xr"} | used),
+                        (["traffic=uniform"], used)):  # fmt: skip
+        found = translate([str(tmp_path / "case.cfg"), *words])
+        assert {"k", "n", "xr"} & set(found.translated) == read
+        assert {"k", "n", "xr"} & set(found.without_effect) == {"k", "n", "xr"} - read
+
+
+def test_bursts_in_brackets_win_over_their_keys(tmp_path: Path) -> None:
+    (tmp_path / "case.cfg").write_text(MESH)
+    bursts = ["injection_process=on_off(0.2)", "burst_alpha=0.5", "burst_beta=0.25"]
+    found = translate([str(tmp_path / "case.cfg"), *bursts])
+    assert found.sections["traffic"]["burst_cycles"] == 4
+    # r1 = rate (alpha + beta) / alpha
+    assert found.sections["traffic"]["burst_load"] == pytest.approx(0.1 * 0.45 / 0.2)
+    assert found.without_effect["burst_alpha"] == "injection_process says it in brackets"
+    assert "burst_beta" in found.translated
 
 
 def test_the_command_writes_what_net_takes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -85,6 +85,7 @@ def test_long_runs_of_engines_that_answer_for_the_next_router(seed: int, tmp_pat
 @pytest.mark.study
 @pytest.mark.parametrize(("seed", "given"), [
     (1, {"rc": "table", "lookahead": True}), (2, {"rc": "table", "lookahead": True}), (15, {"rc": "lookup"}),
+    (1, {"rc": "lookup", "lookahead": True}), (48, {"rc": "lookup", "lookahead": True}),
 ])  # fmt: skip
 def test_long_runs_of_routers_that_take_one_of_several_ports(seed: int, given: dict[str, Any], tmp_path: Path) -> None:
     params = router_variant(seed, width_bits=64, **given)

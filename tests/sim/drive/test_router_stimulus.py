@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from hopforge.model.lookup.golden.ports import LookupInputs
-from hopforge.model.router.golden import Flit, PortInputs, PortOutputs, RouterModel
+from hopforge.model.router.flit import Flit, PortInputs, PortOutputs
+from hopforge.model.router.golden import RouterModel
 from hopforge.model.router.params import Route, RouterParams
 from hopforge.sim.drive.router_engines import engine_at, lookup_engines
 from hopforge.sim.drive.router_stimulus import router_stimulus
@@ -70,6 +71,7 @@ def test_the_kernels_are_the_golden_router(seed: int) -> None:
 @pytest.mark.parametrize(("seed", "given"), [
     (1, {"rc": "table", "lookahead": True}), (2, {"rc": "table", "lookahead": True}),
     (15, {"rc": "lookup"}), (20, {"rc": "lookup"}),
+    (1, {"rc": "lookup", "lookahead": True}), (15, {"rc": "lookup", "lookahead": True}),
 ])  # fmt: skip
 def test_the_kernels_are_the_golden_router_that_takes_one_of_several_ports(seed: int, given: dict[str, Any]) -> None:
     params = router_variant(seed, width_bits=64, **given)

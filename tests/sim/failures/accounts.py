@@ -4,7 +4,7 @@ from collections import Counter
 
 import numpy as np
 
-from hopforge.model.network.core.records import HEAD, HOST_VC_BITS, TAIL
+from hopforge.model.network.core.kinds import HEAD, HOST_VC_BITS, TAIL
 from hopforge.sim.failures.purge import buffered_flits, credit_targets, flying_flits
 from hopforge.sim.run.simulation import Simulation
 

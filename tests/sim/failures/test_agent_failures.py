@@ -11,7 +11,7 @@ import pytest
 from hopforge.model.config import Config, parse_config
 from hopforge.model.dqn.agents import STORED, TRAININGS
 from hopforge.model.network.core.event_log import put_log
-from hopforge.model.network.core.records import GRANTED, HEAD
+from hopforge.model.network.core.kinds import GRANTED, HEAD
 from hopforge.model.network.parts.trail_tables import trail_counts
 from hopforge.model.routing.agents_around import escape_ports, ways_around
 from hopforge.model.routing.deadlock import DeadlockError, check_routing

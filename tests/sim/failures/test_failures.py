@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from hopforge.model.config import Config, ConfigError, parse_config
-from hopforge.model.network.core.records import ACTIVE, HEAD, IDLE
+from hopforge.model.network.core.kinds import ACTIVE, HEAD, IDLE
 from hopforge.model.routing import RoutingError
 from hopforge.model.topology.failed import FailureError
 from hopforge.sim.failures.purge import buffered_flits, current_packets, flying_flits

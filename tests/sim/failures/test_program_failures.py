@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from hopforge.model.config import Config, parse_config
-from hopforge.model.network.core.records import DATA, FINISHED, STUCK
+from hopforge.model.network.core.kinds import DATA, FINISHED, STUCK
 from hopforge.model.network.parts.program_arrays import ProgramError
 from hopforge.model.topology.failed import FailureError
 from hopforge.sim.failures.input_queued import InputQueuedFailures

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from hopforge.model.config import Config, parse_config
-from hopforge.model.network.core.records import HOST_VC_BITS
+from hopforge.model.network.core.kinds import HOST_VC_BITS
 from hopforge.model.routing import RoutingError, RoutingPlan
 from hopforge.model.routing.configured import routing_plan
 from hopforge.model.routing.deadlock import check_routing
@@ -332,8 +332,8 @@ def test_every_state_of_the_network_is_proved_before_the_run(monkeypatch: pytest
 
         return proved
 
-    monkeypatch.setattr("hopforge.sim.run.simulation.prove_routing", counted(prove_routing))
-    monkeypatch.setattr("hopforge.sim.run.simulation.check_routing", counted(check_routing))
+    monkeypatch.setattr("hopforge.sim.run.routing_proof.prove_routing", counted(prove_routing))
+    monkeypatch.setattr("hopforge.sim.run.epoch_routing.check_routing", counted(check_routing))
     run = Simulation(configure(DRAGONFLY % (4, 2), "q_adaptive", 5, LINKS % "[0, 4], [9, 17]"), 0.4, 3)
     whole = int((run.topology.peer_router >= 0).sum())
     assert links == [whole, whole - 4, whole]
@@ -344,6 +344,6 @@ def test_a_plan_with_more_candidates_after_a_failure_is_refused(monkeypatch: pyt
         plan = routing_plan(config, topology)
         return replace(plan, max_candidates=plan.max_candidates + int((topology.peer_router >= 0).sum() < 64))
 
-    monkeypatch.setattr("hopforge.sim.run.simulation.routing_plan", more)
+    monkeypatch.setattr("hopforge.sim.run.epoch_routing.routing_plan", more)
     with pytest.raises(RoutingError, match=r"max_candidates must be at most 1 after a failure too, not 2"):
         Simulation(configure(IRREGULAR, "shortest", 5, LINKS % "[0, 2]"), 0.4, 3)

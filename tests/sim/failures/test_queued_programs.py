@@ -15,7 +15,7 @@ from tests.sim.failures.test_queued import DRAGONFLY, TIMES, check_state, compar
 from tests.sim.packet.test_packet_programs import programs, write
 
 from hopforge.model.config import Config, parse_config
-from hopforge.model.network.core.records import FINISHED, STUCK
+from hopforge.model.network.core.kinds import FINISHED, STUCK
 from hopforge.model.topology import Topology
 from hopforge.model.topology.link_times import queued_times
 from hopforge.model.topology.routing_table import distances

@@ -15,8 +15,9 @@ from hopforge.model.lookup.golden.assisted_cache import run_assisted
 from hopforge.model.topology import build
 from hopforge.model.topology.port_class import port_classes
 from hopforge.sim.hits.assisted import Help, HelpError, messages_ahead, run_assisted_packets
+from hopforge.sim.hits.cache_inputs import cache_classes
 from hopforge.sim.hits.hit_rates import run_hits, summary_rows
-from hopforge.sim.hits.replay import Replay, cache_classes
+from hopforge.sim.hits.replay import Replay
 
 _PLACES = [folder / "shared" / "beyond" for folder in Path(__file__).parents]
 GOLDEN = next((place for place in _PLACES if place.exists()), None)

@@ -11,7 +11,7 @@ from hopforge.model.irregular.table_routes import chosen_entries
 from hopforge.model.irregular.tables import build_tables
 from hopforge.model.topology import build
 from hopforge.sim.hits.hit_rates import run_hits
-from hopforge.sim.traffic.placed import build_workload
+from hopforge.sim.traffic.workload_packets import build_workload
 
 TEXT = """
 name: cached

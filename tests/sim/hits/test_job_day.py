@@ -13,7 +13,8 @@ from hopforge.model.workload.jobs import usable_jobs
 from hopforge.sim.hits.hit_rates import run_hits
 from hopforge.sim.hits.job_day import job_packets, nested_groups, step_times
 from hopforge.sim.jobs.space_sharing import schedule
-from hopforge.sim.traffic.placed import WorkloadError, build_workload
+from hopforge.sim.traffic.packet_stream import WorkloadError
+from hopforge.sim.traffic.workload_packets import build_workload
 
 # four jobs: 3 and 4 ranks together; 8 when they have ended; one of one rank; then one that is too large, one cancelled
 LOG = "1 0 0 100 3\n2 0 0 50 4\n3 10 0 20 8\n4 10 0 5 1\n5 11 0 9 99\n6 12 0 -1 2\n"

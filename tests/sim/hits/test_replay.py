@@ -16,10 +16,13 @@ from hopforge.model.lookup.tcam import route_rows
 from hopforge.model.numbers.crc import crc_address
 from hopforge.model.topology import build
 from hopforge.sim.hits import replay as replay_module
+from hopforge.sim.hits.cache_inputs import cache_inputs
 from hopforge.sim.hits.prepared import prepare_hits
-from hopforge.sim.hits.replay import COUNTS, Replay, ReplayError, cache_inputs, replay
+from hopforge.sim.hits.replay import Replay, replay
+from hopforge.sim.hits.replay_result import COUNTS, ReplayError
 from hopforge.sim.traffic.forecast import PACKETS_PER_SECOND, forecast
-from hopforge.sim.traffic.placed import WorkloadError, build_workload
+from hopforge.sim.traffic.packet_stream import WorkloadError
+from hopforge.sim.traffic.workload_packets import build_workload
 
 NETWORKS = {
     "mesh": "{kind: mesh, radices: [3, 4], hosts_per_router: 2}",

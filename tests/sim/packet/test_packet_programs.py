@@ -17,8 +17,9 @@ from hopforge.model.workload import operations as op
 from hopforge.sim.packet.golden_programs import GoldenCreditPrograms, GoldenPrograms, Hosts, Message, Rank
 from hopforge.sim.packet.program_network import ProgramNetwork
 from hopforge.sim.packet.program_run import packet_program_rows, run_packet_program, write_packet_program
-from hopforge.sim.programs.app_setup import ApplicationError, prepare_app
+from hopforge.sim.programs.app_setup import prepare_app
 from hopforge.sim.programs.application import run_app
+from hopforge.sim.programs.program_routers import ApplicationError
 from hopforge.sim.run.prepared import prepare_net, prepare_network_sweep, prepare_series
 
 #: a packet of 512 B in 2 cycles of 100 ns on a link, in 1 on the link of a host; latencies of 2 and 1

@@ -100,6 +100,47 @@ def test_every_table_has_its_plot_its_rows_and_the_command(results: Path) -> Non
     assert "&lt;/script&gt;&lt;b&gt;" in render(page)
 
 
+def test_units_stand_in_titles_of_axes_and_headings(tmp_path: Path) -> None:
+    units = {"saturated": "", "load": "flits per host and cycle", "accepted": "1", "warmup_cycles": "cycles"}
+    for name, latency in (("a", "cycles"), ("b", "ns")):
+        units["latency"] = latency
+        notes = {column: {"unit": unit, "meaning": "m"} for column, unit in units.items()}
+        metadata = {"command": ["hopforge", "sweep", "x.yml"], "columns": {"curve": notes, "measurement": notes}}
+        row = {"load": 0.1, "latency": 9.5, "accepted": 0.1, "saturated": name == "b", "warmup_cycles": 4}
+        run = pd.DataFrame([row])
+        (tmp_path / name).mkdir()
+        write_tables(tmp_path / name, {"curve": curve(1), "measurement": run})
+        (tmp_path / name / "metadata.json").write_text(json.dumps(metadata))
+    (tmp_path / "c").mkdir()
+    (tmp_path / "c" / "metadata.json").write_text('{"columns": {"curve": 3}}')
+    write_tables(tmp_path / "c", {"curve": curve(1)})
+    page = result_page(find_results(tmp_path), "x")
+    found = items(page, "a (sweep)")
+    plot, rows, one = found["curve"], found["curve, rows"], found["measurement"]
+    assert isinstance(plot, Explorer)
+    assert isinstance(rows, Table)
+    assert isinstance(one, Table)
+    assert (plot.units["latency"], plot.units["load"]) == ("cycles", "flits per host and cycle")
+    assert [column.name for column in rows.columns] == [
+        "variant", "load, flits per host and cycle", "saturated", "latency, cycles", "latency_interval", "accepted",
+    ]  # fmt: skip
+    assert [row[0] for row in one.rows] == [
+        "load, flits per host and cycle", "latency, cycles", "accepted", "saturated", "warmup_cycles",
+    ]  # fmt: skip
+    other = items(page, "c")["curve"]
+    assert isinstance(other, Explorer)
+    assert other.units == {}
+    together = items(page, "Side by side")  # cycles and ns have no unit in common
+    table = together["All runs: measurement"]
+    assert isinstance(table, Table)
+    assert [column.name for column in table.columns] == [
+        "result", "load, flits per host and cycle", "latency", "accepted", "saturated", "warmup_cycles",
+    ]  # fmt: skip
+    overview = items(page, "Overview")["All results"]
+    assert isinstance(overview, Table)  # no latency of what is saturated
+    assert [row[4] for row in overview.rows[:2]] == ["latency, cycles 9.5, accepted 0.1", "accepted 0.1"]
+
+
 def test_hits_are_shown_as_in_the_demo(results: Path) -> None:
     page = result_page(find_results(results), "x")
     (section,) = [one for one in page.sections if one.title.startswith("hits/small")]
@@ -134,7 +175,7 @@ def test_plots_of_very_long_tables_are_thinned_and_say_so() -> None:
     plot = explorer("x", pd.DataFrame({"rank": np.arange(rows), "finish_s": np.arange(rows) / 2}))
     assert plot is not None
     assert plot.columns["rank"] == list(range(0, rows, 3))
-    assert plot.caption == f"Every 3th of {rows} rows."
+    assert plot.caption == f"One of every 3 rows, of {rows} in all."
 
 
 def test_what_is_plotted_first() -> None:
@@ -429,6 +470,6 @@ def test_in_a_browser(results: Path, tmp_path: Path, width_px: int, scheme: str)
             ["sweep/case2 a", [11, 12, None]], ["sweep/case2 b", [13, 14, None]],
             ["sweep/case10 a", [21, 22, None]], ["sweep/case10 b", [23, 24, None]],
         ],
-        "other": [0.1, 0.2, 0.25], "title": "accepted", "together": 1, "style": "bar", "axis": "log",
-        "theme": scheme, "ink": True, "overflow": False, "errors": [],
+        "other": [0.1, 0.2, 0.25], "title": "accepted, flits per host and cycle", "together": 1, "style": "bar",
+        "axis": "log", "theme": scheme, "ink": True, "overflow": False, "errors": [],
     }  # fmt: skip

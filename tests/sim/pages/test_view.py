@@ -117,7 +117,8 @@ def test_trace_gives_the_way_of_a_packet(results: Path) -> None:
     assert stops[1]["router"] == int(host)  # one host at each router of a torus
     assert stops[-2]["router"] == row["dst"]
     assert stops[0]["start"] == row["created"]
-    assert stops[-1]["end"] == row["arrived"] + 1
+    assert stops[-1]["end"] == row["arrived"]
+    assert way["cycles"] == row["latency"] == stops[-1]["end"] - stops[0]["start"]
     # the head's phases follow each other without a gap
     phases = [phase for stop in stops for phase in stop["phases"]]
     assert [one[1] + one[2] for one in phases[:-1]] == [one[1] for one in phases[1:]]

@@ -14,7 +14,7 @@ from hopforge.model.workload.goal_text import parse_goal
 from hopforge.model.workload.schedule import GoalError
 from hopforge.sim.programs.application import run_app
 from hopforge.sim.programs.loggops_engine import LoggopsSettings, run_loggops
-from hopforge.sim.traffic.placed import WorkloadError
+from hopforge.sim.traffic.packet_stream import WorkloadError
 from hopforge.sim.traffic.scheduled import workload_schedule
 
 COMPUTE, SEND, RECEIVE, COLLECTIVE = 4, 5, 6, 7

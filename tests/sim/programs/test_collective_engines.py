@@ -12,8 +12,9 @@ from hopforge.model.topology import build
 from hopforge.model.workload.schedule import SEND
 from hopforge.sim.programs.application import run_app
 from hopforge.sim.programs.smpi_replay import own_names
-from hopforge.sim.traffic.placed import place_program, program_packets
+from hopforge.sim.traffic.placed import place_program
 from hopforge.sim.traffic.scheduled import workload_schedule
+from hopforge.sim.traffic.workload_packets import program_packets
 
 GB = 1e9  # bytes a second of a link of 8 Gbit/s
 TIMING = "timing: {link_gbps: 8, switch_base_ns: 51, cable_ns: 50}"

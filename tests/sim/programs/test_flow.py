@@ -9,8 +9,8 @@ from hopforge.model.lookup.routes import Routes
 from hopforge.model.network.parts.program_arrays import ProgramError
 from hopforge.model.topology import build
 from hopforge.sim.programs import flow_engine as engine
-from hopforge.sim.programs.app_setup import sized_router
 from hopforge.sim.programs.application import app_rows, run_app, write_app
+from hopforge.sim.programs.program_routers import sized_router
 from hopforge.sim.traffic.placed import place_program
 
 GB = 1e9  # bytes a second of a link of 8 Gbit/s

@@ -8,7 +8,8 @@ import pytest
 from hopforge.model.config import parse_config
 from hopforge.model.topology import build
 from hopforge.model.workload import expanded_collectives
-from hopforge.model.workload.program import RegularProgram, compile_program
+from hopforge.model.workload.compiled_program import compile_program
+from hopforge.model.workload.program import RegularProgram
 from hopforge.sim.programs import flow_rounds
 from hopforge.sim.programs.application import run_app
 from hopforge.sim.programs.cache_delays import cache_use

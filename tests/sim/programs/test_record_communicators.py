@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from hopforge.model.config import parse_config
-from hopforge.model.workload.program import compile_program
+from hopforge.model.workload.compiled_program import compile_program
 from hopforge.model.workload.read_trace import read_trace
 from hopforge.sim.programs.application import run_app
 from hopforge.sim.programs.record_communicators import CommunicatorError, add_communicators, recorder

@@ -9,8 +9,9 @@ from hopforge.model.config import Config, parse_config
 from hopforge.model.errors import UserError
 from hopforge.model.network.parts.program_arrays import ProgramError
 from hopforge.model.workload.schedule import GoalError
-from hopforge.sim.programs.app_setup import AppSetup, cycle_ns, prepare_app
+from hopforge.sim.programs.app_setup import AppSetup, prepare_app
 from hopforge.sim.programs.application import run_app
+from hopforge.sim.programs.program_routers import cycle_ns
 from hopforge.sim.programs.schedule_packet import SchedulePacket
 from hopforge.sim.run.program_run import run_program
 

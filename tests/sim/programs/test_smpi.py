@@ -13,7 +13,7 @@ from hopforge.model.config import Config, parse_config
 from hopforge.model.config.workload import CollectivesConfig
 from hopforge.model.network.parts.program_arrays import ProgramError
 from hopforge.model.topology import build
-from hopforge.model.workload.program import compile_program
+from hopforge.model.workload.compiled_program import compile_program
 from hopforge.model.workload.read_trace import read_trace
 from hopforge.sim.programs.app_setup import flow_backend
 from hopforge.sim.programs.application import app_rows, run_app, write_app

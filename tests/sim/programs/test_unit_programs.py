@@ -14,7 +14,7 @@ from hopforge.sim.programs.app_result import AppRun
 from hopforge.sim.programs.app_setup import checked_program, prepare_app
 from hopforge.sim.programs.application import app_rows, run_app
 from hopforge.sim.run.prepared import prepare_net
-from hopforge.sim.traffic.placed import build_workload
+from hopforge.sim.traffic.workload_packets import build_workload
 
 # a cycle of 1 ns, links of a cycle: routers 0 1 / 2 3, of group 0 root 1, a link away from both members
 CHIP = """

@@ -9,7 +9,7 @@ from hopforge.model.config import parse_config
 from hopforge.model.config.lookup import AddressConfig
 from hopforge.model.config.router import RouterConfig
 from hopforge.model.config.topology import DragonflyConfig
-from hopforge.model.network.core.records import DONE, GROW
+from hopforge.model.network.core.kinds import DONE, GROW
 from hopforge.model.network.settings import SourceParameters, Tables
 from hopforge.model.routing import ROUTING, RoutingPlan
 from hopforge.model.topology import Topology, build

@@ -8,7 +8,7 @@ import pytest
 from hopforge.model.config.lookup import AddressConfig
 from hopforge.model.config.router import RouterConfig
 from hopforge.model.config.topology import CascadeConfig, DragonflyPlusConfig
-from hopforge.model.network.core.records import DONE
+from hopforge.model.network.core.kinds import DONE
 from hopforge.model.routing import ROUTING
 from hopforge.model.topology import Topology, build
 from hopforge.model.topology.link_times import port_values

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from hopforge.model.config import ConfigError, parse_config
-from hopforge.model.network.core.records import ACKNOWLEDGES
+from hopforge.model.network.core.layouts import ACKNOWLEDGES
 from hopforge.model.network.parts.trail_tables import trail_counts
 from hopforge.model.network.service_ports import with_service_ports
 from hopforge.model.routing import RoutingError

@@ -11,7 +11,7 @@ import pytest
 
 from hopforge.model.config import ConfigError, parse_config
 from hopforge.model.network.core.candidates import MASK_AT, PORT_VALUES
-from hopforge.model.network.core.records import VA
+from hopforge.model.network.core.kinds import VA
 from hopforge.model.routing import RoutingError
 from hopforge.sim.run.simulation import Simulation
 

@@ -14,13 +14,13 @@ from hopforge.model.config.uses import unused_sections
 from hopforge.model.network.core.state import NetworkError
 from hopforge.model.network.parts.program_arrays import ProgramError
 from hopforge.model.workload.trace import TraceError
-from hopforge.sim.programs.app_setup import ApplicationError
 from hopforge.sim.programs.application import run_app
+from hopforge.sim.programs.program_routers import ApplicationError
 from hopforge.sim.run.program_run import ProgramMeasurement, program_rows, rank_table, run_program, write_program
 from hopforge.sim.run.simulation import Simulation
 from hopforge.sim.traffic import TrafficError
 from hopforge.sim.traffic.forecast import forecast
-from hopforge.sim.traffic.placed import WorkloadError
+from hopforge.sim.traffic.packet_stream import WorkloadError
 
 ROW = "topology: {kind: mesh, radices: [6]}"
 SWITCH = "topology: {kind: mesh, radices: [1], hosts_per_router: 8}"

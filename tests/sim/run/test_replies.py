@@ -3,7 +3,7 @@
 import pytest
 
 from hopforge.model.config import ConfigError, parse_config
-from hopforge.model.network.core.records import REPLIES, REQUESTS, ROUND_TRIPS
+from hopforge.model.network.core.layouts import REPLIES, REQUESTS, ROUND_TRIPS
 from hopforge.model.routing import RoutingError
 from hopforge.model.routing.deadlock import DeadlockError
 from hopforge.sim.run.simulation import Simulation

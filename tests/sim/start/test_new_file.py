@@ -5,6 +5,7 @@ from typing import get_args
 
 import pytest
 
+import hopforge as hf
 from hopforge.model.config import load_config
 from hopforge.model.config.topology import TopologyConfig, TorusConfig
 from hopforge.model.errors import UserError
@@ -31,6 +32,7 @@ def test_every_file_runs(tmp_path: Path, kind: str) -> None:
     run.advance(400)
     assert int(run.state["packets_ejected"]) > 0
     assert "FILE" not in target.read_text()
+    assert not hf.simulate(target, progress=False).saturated  # the first thing a new user sees
 
 
 def test_every_kind_of_the_schema_has_a_file() -> None:

@@ -9,7 +9,9 @@ from hopforge.model.config import ConfigError, parse_config
 from hopforge.model.topology import build
 from hopforge.sim.programs.application import run_app
 from hopforge.sim.programs.smpi_command import SmpiError
-from hopforge.sim.traffic.placed import WorkloadError, build_workload, place_program
+from hopforge.sim.traffic.packet_stream import WorkloadError
+from hopforge.sim.traffic.placed import place_program
+from hopforge.sim.traffic.workload_packets import build_workload
 
 ENVELOPE = 16
 TIMING = "timing: {link_gbps: 8, switch_base_ns: 51, cable_ns: 50}"

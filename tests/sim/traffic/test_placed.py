@@ -16,7 +16,10 @@ from hopforge.model.config import (
 from hopforge.model.config.workload import CollectiveWorkload, MappingConfig, SyntheticWorkload, TraceWorkload
 from hopforge.model.topology import build
 from hopforge.sim.traffic import placed
-from hopforge.sim.traffic.placed import SYNTHETIC, WorkloadError, build_workload, map_ranks, neighbours, permutation
+from hopforge.sim.traffic.packet_stream import WorkloadError
+from hopforge.sim.traffic.rank_hosts import map_ranks
+from hopforge.sim.traffic.synthetic import SYNTHETIC, neighbours, permutation
+from hopforge.sim.traffic.workload_packets import build_workload
 
 ADDRESS = AddressConfig()
 TORUS = build(TorusConfig(kind="torus", radices=(4, 4)), ADDRESS)
