@@ -77,13 +77,13 @@ WORKLOAD_KEYS: dict[str, dict[str, tuple[str, set[Any]]]] = {
 }  # fmt: skip
 #: keys of `router` in whose place `hopforge app` has the times of `timing`
 _TIMES = {
-    "link_latency_cycles", "global_latency_cycles", "host_latency_cycles", "cycle_ns", "flit_ns", "link_ns",
-    "global_ns", "host_ns", "end_ns",
+    "link_latency_cycles", "global_latency_cycles", "host_latency_cycles", "cycles_per_flit", "cycle_ns", "flit_ns",
+    "link_ns", "global_ns", "host_ns", "end_ns",
 }  # fmt: skip
 #: further keys of `router` that engine flow, which has no cycles, does not read
 _CYCLES = {
     "switching", "rc_cycles", "lookahead", "sa", "arbiter", "qos", "speculation", "vc_release", "credit_delay_cycles",
-    "cycles_per_flit", "crossbar_ns", "idle_ports", "output_buffer_flits",
+    "crossbar_ns", "idle_ports", "output_buffer_flits",
 }  # fmt: skip
 #: keys of `traffic` about packets and when they are made, which the rates of `hopforge bounds` do not depend on
 _OF_PACKETS = {"source", "message_packets", "packet_flits", "flit_bytes", *SOURCE_KEYS}

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import Field, PrivateAttr
 
 from hopforge.model.config.base import ConfigPath, Problem, Section
 from hopforge.model.config.dqn import DqnConfig
@@ -56,6 +56,9 @@ def choice_ahead_problem(va: str, route_computation: str, rc_cycles: int, switch
 
 class RouterConfig(Section):
     """Every router of the network (docs/definitions/router.md, docs/definitions/router-models.md)."""
+
+    _times_of_file: bool = PrivateAttr(default=True)
+    """Links have the latencies that a file of the network gives them; `hopforge app` has those of `timing`."""
 
     model: Literal["input_queued", "input_output_queued", "packet"] = "input_queued"
     """The router of `router.md`; one with queues at inputs and outputs and a fast crossbar (`router-models.md`); or

@@ -258,7 +258,7 @@ def router_parameters(config: Config, topology: Topology) -> RouterParameters:
     latency: Any = between
     if topology.kind in GROUPED_KINDS and far is not None:
         latency = port_values(topology, between, far, between)
-    if topology.link_cycles is not None:
+    if topology.link_cycles is not None and router._times_of_file:
         latency = np.where(topology.link_cycles > 0, topology.link_cycles, between)
     speeds: dict[str, Any] = {}
     if has_speeds(topology):

@@ -124,14 +124,17 @@ def timed_router(config: Config) -> RouterConfig:
     inside = 3 + route
     hop = (switch_ns(config) + timing.cable_ns) / cycle
     ends = (switch_ns(config) + 2 * timing.cable_ns) / cycle
-    return config.router.model_copy(update={
+    found = config.router.model_copy(update={
         "route_computation": "lookup" if in_caches else config.router.route_computation,
         "rc_cycles": 0 if in_caches else config.router.rc_cycles,
         "link_latency_cycles": max(1, round(hop) - inside),
         "global_latency_cycles": None,
         "host_latency_cycles": max(1, round((ends - inside - 1) / 2)),
+        "cycles_per_flit": 1,
         **dict.fromkeys(("cycle_ns", "flit_ns", "link_ns", "global_ns", "host_ns", "end_ns")),  # times are of `timing`
     })
+    found._times_of_file = False
+    return found
 
 
 def packet_router_config(config: Config) -> Config:

@@ -9,8 +9,11 @@ from typing import Any, NamedTuple
 from hopforge.model.config import Config
 from hopforge.model.config.jobs import JobsWorkload
 from hopforge.model.config.load import suited
+from hopforge.model.config.topology import EdgeListConfig
 from hopforge.model.config.uses import unused_sections, uses_keys
 from hopforge.model.config.workload import ChakraWorkload, TraceWorkload
+from hopforge.model.errors import UserError
+from hopforge.model.topology.configured import configured_network
 
 __all__ = ["COMMANDS", "Command", "for_command", "prepare"]
 
@@ -35,6 +38,8 @@ class Command(NamedTuple):
 
 _DESIGN = "hopforge.gen.design"
 _COSIM = "hopforge.sim.cosim.prepared"
+#: commands whose links have latencies in cycles, unless the model of their routers has ns
+_IN_CYCLES = {"net", "series", "sweep", "trace", "demo"}
 _PLANE = "hopforge.model.router.collective_plane"
 _RULES = "hopforge.model.lookup.rules.rule_cache_params:RuleCacheParams.from_config"
 _RUN = "hopforge.sim.run.prepared"
@@ -91,20 +96,46 @@ def for_command(command: str, config: Config) -> Config:
     """
     entry = COMMANDS[command]
     config = suited(config, hardware=entry.hardware, keys=uses_keys(config, command)).model_copy()
-    config._unused = (*unused_sections(config, [command]), *_unread_of_program(command, config))
+    config._unused = (
+        *unused_sections(config, [command]), *_unread_of_program(command, config), *_unread_of_network(command, config)
+    )  # fmt: skip
     return config
 
 
 def _unread_of_program(command: str, config: Config) -> list[str]:
     """Return the keys that are not read with the program of a file; only traces have to be looked at."""
     variants = (config, *config.variants.values())
-    if not (command == "app" or (command == "sweep" and "app" in config.written)):
+    if not _runs_program(command, config):
         return []
     if not any(isinstance(each.workload, (TraceWorkload, ChakraWorkload, JobsWorkload)) for each in variants):
         return []
     from hopforge.sim.programs.schedule_keys import unread_program_keys  # noqa: PLC0415 - loads kernels
 
     return unread_program_keys(variants)
+
+
+def _runs_program(command: str, config: Config) -> bool:
+    return command == "app" or (command == "sweep" and "app" in config.written)
+
+
+def _unread_of_network(command: str, config: Config) -> list[str]:
+    """Return what is not read of a file that holds a network: the latencies of its links, in cycles.
+
+    Programs, hit rates and collectives have the times of section `timing`, other routers than those of
+    docs/definitions/router.md have ns.
+    """
+    in_ns = _runs_program(command, config) or command in ("hits", "collectives")
+    for each in (config, *config.variants.values()):
+        if not isinstance(each.topology, EdgeListConfig):
+            continue
+        if in_ns or (command in _IN_CYCLES and each.router.model == "input_output_queued"):
+            try:
+                timed = configured_network(each).link_cycles is not None
+            except (UserError, OSError):  # said where the network is built
+                continue
+            if timed:
+                return ["topology.file (latencies of its links)"]
+    return []
 
 
 def prepare(command: str, config: Config, **options: Any) -> Any:

@@ -77,11 +77,11 @@ def test_nobody_reads_the_latencies_of_a_file_in_cycles_alone() -> None:
 PROGRAM = "workload: {kind: collective, operation: alltoall, bytes: 700, collectives: {alltoall: linear}}\n"
 TIMES = {
     "link_latency_cycles": 40, "global_latency_cycles": 41, "host_latency_cycles": 42, "cycle_ns": 2.0, "flit_ns": 9,
-    "link_ns": 500, "global_ns": 501, "host_ns": 502, "end_ns": 50,
+    "link_ns": 500, "global_ns": 501, "host_ns": 502, "end_ns": 50, "cycles_per_flit": 3,
 }  # fmt: skip
 CYCLES = {
     "switching": "vct", "rc_cycles": 9, "sa": "wavefront", "arbiter": "matrix", "speculation": "true",
-    "vc_release": "credits", "credit_delay_cycles": 20, "cycles_per_flit": 3,
+    "vc_release": "credits", "credit_delay_cycles": 20,
 }  # fmt: skip
 
 
