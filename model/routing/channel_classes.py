@@ -40,7 +40,7 @@ class Classes:
     left : ndarray, int16[goal, router, down]
         By how much the class still rises on the way from a router to a goal, at most.
     after : ndarray, uint64[router, port, word]
-        As in `Survey`.
+        As in `Survey`; of a port to a host where ways begin.
     words : str
         For people.
     advice : str
@@ -122,8 +122,10 @@ def find_classes(
     of_vc = [next(k for k in range(count) if masks[k] >> v & 1) for v in range(vcs)]
     left = found.turns if chosen == "turns" else np.repeat(ways.length.T[:, :, None], 2, axis=2).astype(np.int16)
     words = f"{count} of {vcs} virtual channels needed, {chosen}: {_WHY[chosen]}"
+    after = found.after.copy()
+    after[topology.host_router, topology.host_port] = found.starts[topology.host_router]
     return Classes(
-        SCHEMES.index(chosen), count, masks, of_vc, up, left, found.after, words,
+        SCHEMES.index(chosen), count, masks, of_vc, up, left, after, words,
         _advice(vcs, need) if wanted is None and chosen == "turns" else "",
     )  # fmt: skip
 

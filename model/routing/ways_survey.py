@@ -24,12 +24,15 @@ class Survey(NamedTuple):
         Most turns, and most links, of a packet that a host has sent somewhere, when it comes by here; −1: none does.
     after : ndarray, uint64[router, port, word]
         Mask of output ports that a packet can take that came in by a port, 64 in a word, −1 as 0.
+    starts : ndarray, uint64[router, word]
+        Mask of output ports at which ways of the hosts of a router begin.
     """
 
     turns: NDArray[np.int16]
     turned: NDArray[np.int16]
     passed: NDArray[np.int16]
     after: NDArray[np.uint64]
+    starts: NDArray[np.uint64]
 
 
 @inner
@@ -39,7 +42,7 @@ def _add_mask(masks, more):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _survey(peer_router, peer_port, up, ports, length, hosts, turns, turned, passed, after):  # type: ignore[no-untyped-def]
+def _survey(peer_router, peer_port, up, ports, length, hosts, turns, turned, passed, after, starts):  # type: ignore[no-untyped-def]
     routers, words = peer_router.shape[0], ports.shape[2]
     order = np.empty(routers, np.int64)
     count = np.zeros(routers + 1, np.int64)
@@ -77,6 +80,8 @@ def _survey(peer_router, peer_port, up, ports, length, hosts, turns, turned, pas
             router = order[k]
             if not hosts[router] and so_far[router, 0] < 0 and so_far[router, 1] < 0:
                 continue
+            if hosts[router]:
+                _add_mask(starts[router], ports[router, goal])
             for word in range(words):
                 mask = ports[router, goal, word]
                 while mask != uint64(0):
@@ -122,10 +127,11 @@ def survey(topology: Topology, ways: Ways, up: NDArray[np.bool_]) -> Survey:
     found = Survey(
         np.zeros((R, R, 2), np.int16), np.full((R, 2), -1, np.int16), np.full((R, 2), -1, np.int16),
         np.zeros((*topology.peer_router.shape, mask_words(topology)), np.uint64),
+        np.zeros((R, mask_words(topology)), np.uint64),
     )  # fmt: skip
     _survey(
         topology.peer_router, topology.peer_port, up, ways.ports, ways.length, hosts, found.turns, found.turned,
-        found.passed, found.after,
+        found.passed, found.after, found.starts,
     )  # fmt: skip
     return found
 

@@ -161,9 +161,7 @@ def every_by_phases(
     if outward:
         masks = table[AFTER] + 2 * table[WORDS] * (router * table[PORTS] + in_port)
         for port in range(table[PORTS]):
-            linked = table[table[PEER] + router * table[PORTS] + port] >= 0
-            follows = halves(table, masks + 2 * (port >> 6)) & bit_of(port) != uint64(0)
-            if linked and (from_host or follows):
+            if halves(table, masks + 2 * (port >> 6)) & bit_of(port) != uint64(0):
                 out[count] = candidate(port, table[table[MASK]])
                 count += 1
     return count

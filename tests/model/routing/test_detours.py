@@ -13,6 +13,7 @@ from hopforge.model.network.core.kinds import ACTIVE
 from hopforge.model.network.core.state import NetState
 from hopforge.model.network.settings import SourceParameters, Tables
 from hopforge.model.routing import RoutingError, RoutingPlan
+from hopforge.model.routing.channel_classes import SCHEMES
 from hopforge.model.routing.configured import routing_plan
 from hopforge.model.routing.deadlock import DeadlockError, check_routing
 from hopforge.model.routing.fields_read import fields_read
@@ -32,6 +33,7 @@ POLARFLY = "{kind: polarfly, q: 3}"
 SLIM_FLY = "{kind: slim_fly, q: 3, hosts_per_router: 2}"
 HYPERX = "{kind: hyperx, sizes: [3, 3], hosts_per_router: 2}"
 PLUS = "{kind: dragonfly_plus, hosts_per_router: 2, leaves: 2, spines: 2, h: 1}"
+TREE = "{kind: fat_tree, k: 2, n: 2}"
 CLOS = "{kind: clos, hosts_per_router: 3, pods: 2, leaves: 2, middles: 2, roots: 2}"
 RANDOM = "{kind: random_regular, routers: 14, degree: 3, seed: 2, hosts_per_router: 2}"
 TORUS = "{kind: torus, radices: [4, 3]}"
@@ -67,6 +69,7 @@ SHIPPED = [
     (POLARFLY, "valiant_compact", "", 3), (POLARFLY, "ugal_compact", "", 3), (SLIM_FLY, "ugal_global", "", 3),
     (HYPERX, "minimal", "", 2), (HYPERX, "valiant", "ways: one", 2), (HYPERX, "minimal", "ways: one", 1),
     (PLUS, "minimal", "", 1), (PLUS, "ugal", "", 2), (CLOS, "minimal", "", 1), (CLOS, "valiant", "", 2),
+    (CLOS, "valiant", "ways: one", 2), (PLUS, "ugal", "ways: one", 2), (TREE, "ugal_global", "ways: one", 2),
     (RANDOM, "ugal", "ways: tables", None), (RANDOM, "minimal", "", None), (TORUS, "ugal", "", None),
     (PLUS, "valiant", "over: groups", 2), (SLIM_FLY, "ugal", "over: groups", 3),
     (HYPERX, "dimwar", "", 2), (HYPERX, "omniwar", "", 4), (HYPERX, "omniwar", "deroutes: 1", 3),
@@ -135,6 +138,25 @@ def test_ways_without_classes_are_not_proved() -> None:
     )  # fmt: skip
     with pytest.raises(DeadlockError, match="cycle of channels"):
         check_routing(topology, plan, state, "minimal")
+
+
+@pytest.mark.parametrize("classes", [None, *SCHEMES])
+@pytest.mark.parametrize("ways", ["all", "one"])
+@pytest.mark.parametrize("network", [CLOS, TREE, "{kind: fat_tree, k: 2, n: 1}", PLUS, HYPERX, SLIM_FLY, RANDOM])
+def test_every_scheme_is_proved_or_refused_with_the_classes_of_others(
+    network: str, ways: str, classes: str | None
+) -> None:
+    """A channel on which no way begins is none that a packet could wait for, or find no way behind."""
+    for algorithm in ("minimal", "valiant", "ugal", "ugal_global"):
+        more = f", classes: {classes}" if classes else ""
+        config = config_of(network, f"algorithm: {algorithm}, ways: {ways}{more}", 12)
+        try:
+            made(config)
+        except RoutingError as refused:
+            assert classes == "phases"
+            assert "channels wait for themselves" in str(refused)
+        else:
+            assert proved(config) > 0
 
 
 def run_of(network: str, routing: str, vcs: int, load: float = 0.9, more: str = "") -> Simulation:
