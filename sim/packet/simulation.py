@@ -17,6 +17,7 @@ from hopforge.model.kernel.histogram import bin_ends
 from hopforge.model.output.results import run_metadata, staged, write_metadata, write_tables
 from hopforge.sim.packet import records as r
 from hopforge.sim.packet.network import PacketNetwork
+from hopforge.sim.run.run_statistics import figure
 
 #: a run whose messages have not all arrived after so many times its planned length is given up
 PATIENCE = 20
@@ -34,6 +35,8 @@ class PacketMeasurement:
         All packets arrived that failures did not lose.
     lifetime_ns : float
         Mean from the creation of a message to the arrival of each of its packets at the sink; nan if none arrived.
+    hops : float
+        Mean of routers visited, the first and the last included: one more than links passed.
     accepted : float
         Packets that arrived, in units of load, until the last one arrived.
     outflanked, wrapped : float
@@ -124,7 +127,7 @@ def run_packets(
         lifetime_p95_ns=p95,
         lifetime_p99_ns=p99,
         lifetime_max_ns=longest * cycle_ns if delivered else math.nan,
-        hops=int(counters["hops_sum"]) / each,
+        hops=int(counters["hops_sum"]) / each + 1,
         accepted=delivered / nodes / finish * unit,
         outflanked=int(counters["detours_outflank"]) / taken,
         wrapped=int(counters["detours_wraparound"]) / taken,
@@ -159,7 +162,7 @@ def measurement_rows(found: PacketMeasurement) -> list[tuple[str, str]]:
             f"99 % {found.lifetime_p99_ns:.0f}, max {found.lifetime_max_ns:.0f})"
             if found.packets else "no packet arrived",
         ),
-        ("links passed", f"{found.hops:.3f}"),
+        ("routers visited", figure(found.hops, ".3f")),
         ("detours", f"{100 * found.outflanked:.2f} % outflank, {100 * found.wrapped:.2f} % wraparound"),
         ("links", f"busy {100 * found.link_load:.1f} % of the time; {found.refused:.3f} packets sent back for each"),
         (

@@ -65,7 +65,7 @@ class PacketSweep(Sweep):
 
     def table(self, config: Config, runs: pd.DataFrame) -> list[list[str]]:
         """Headings, and a row per variant and load."""
-        rows = [["variant", "load", "lifetime", "99 %", "accepted", "links passed", "outflank", "wraparound"]]
+        rows = [["variant", "load", "lifetime", "99 %", "accepted", "routers visited", "outflank", "wraparound"]]
         for row in self.summarise(runs).itertuples():
             lifetime = f"{row.lifetime_ns:.0f} ns" if row.sustained else "saturated"
             rows.append([

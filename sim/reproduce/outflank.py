@@ -154,7 +154,7 @@ def _row(run: PacketMeasurement) -> Row:
         "load": run.load,
         "complete": run.complete,
         "lifetime_ns": run.lifetime_ns,
-        "hops": run.hops,
+        "hops": run.hops - 1,
         "outflanked": run.outflanked,
         "wrapped": run.wrapped,
         "refused": run.refused,

@@ -218,7 +218,8 @@ def units_of(series: TimeSeries) -> dict[str, str]:
 def series_rows(series: TimeSeries) -> list[tuple[str, str]]:
     """Say what `hopforge series` shows: subject and words."""
     bins, unit = series.bins, series.time_unit
-    last = bins.tail(max(int(len(bins) * STEADY_SHARE), 1)).mean()
+    part = bins[bins["time"] > series.converged[-1][0]]  # after the last change of the load or of the network
+    last = part.tail(max(int(len(part) * STEADY_SHARE), 1)).mean()
     rows = [("simulated", f"{bins['time'].iloc[-1]:.6g} {unit} in {len(bins)} bins")]
     for begin, after in series.converged:
         text = "latency did not converge" if np.isnan(after) else f"latency converged after {after:.4g} {unit}"

@@ -272,3 +272,18 @@ def test_what_a_run_did_not_measure_is_no_attribute() -> None:
     with pytest.raises(AttributeError, match="this run did not measure latency; known: load, seed, complete, lifetime"):
         _ = found.latency
     assert not hasattr(found, "saturated") and found["lifetime_ns"] > 0
+
+
+@pytest.mark.parametrize("routers", ["input_queued", "input_output_queued", "packet"])
+def test_hops_are_routers_visited_in_every_router_model(routers: str) -> None:
+    packets = "packet: {messages: 4}\n" if routers == "packet" else ""
+    text = (
+        f"name: five\ntopology: {{kind: torus, radices: [5]}}\nrouter: {{model: {routers}}}\n{packets}"
+        f"routing: {{algorithm: {'abr' if packets else 'dor'}}}\ntraffic: {{pattern: tornado}}\n"
+        "simulation: {load: 0.05, warmup_cycles: 500, min_cycles: 1000, max_cycles: 1000}\n"
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", hf.HopforgeWarning)
+        found = hf.simulate(hf.loads(text), progress=False)
+    assert found.hops == found["hops"] == 3  # two links further on, three routers
+    assert ("routers visited", "3.000") in found.rows

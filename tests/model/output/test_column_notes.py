@@ -1,5 +1,6 @@
 """What columns mean: in the schema of Parquet, in metadata.json for CSV, on the page; every table of every command."""
 
+import csv
 import json
 from pathlib import Path
 
@@ -34,6 +35,12 @@ def test_every_note_has_a_meaning_and_a_known_unit() -> None:
     }  # fmt: skip
     assert [key for key, note in notes.items() if not note.meaning] == []
     assert {table for table, _ in notes} > {ANY_TABLE, "measurement", "runs", "curve", "classes", "comparison"}
+
+
+def test_no_note_is_cut_at_a_comma_without_quotes() -> None:
+    with (ROOT / "model/output/column_notes.csv").open(encoding="utf-8", newline="") as file:
+        assert {len(row) for row in csv.reader(file)} == {4}
+    assert [key for key, note in all_notes().items() if note.meaning.count("(") != note.meaning.count(")")] == []
 
 
 def test_the_page_is_current() -> None:

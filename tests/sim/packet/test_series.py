@@ -7,6 +7,7 @@ from hopforge.model.config import parse_config
 from hopforge.model.errors import UserError
 from hopforge.sim.packet.prepared import series_network
 from hopforge.sim.packet.series import run_packet_series
+from hopforge.sim.run.time_series import series_rows
 
 CONFIG = """
 name: steps
@@ -52,6 +53,17 @@ def test_a_higher_load_takes_longer_from_its_bin_on() -> None:
     assert [begin for begin, _ in found.converged] == pytest.approx(
         [0, found.bins["time"].iloc[7], found.bins["time"].iloc[11]]
     )
+
+
+def test_the_end_is_of_the_last_load_alone() -> None:
+    late = (CONFIG % ("periodic", 0.4)).replace("bin: 12, load: 0.2", "bin: 14, load: 0.1")
+    found = run_packet_series(series_network(parse_config(late), 0.2, 1), nothing)
+    said = dict(series_rows(found))
+    last = found.bins.iloc[-1]  # the last quarter of two bins
+    assert last["load"] == 0.1
+    assert said["accepted at the end"] == f"{last['accepted']:.4g}"
+    assert said["latency at the end"] == f"{last['latency']:.1f} ns, 99 % {last['latency_p99']:.1f}"
+    assert said["routers visited"].startswith(f"{last['hops']:.3f},")
 
 
 def test_two_changes_in_one_bin_are_refused() -> None:
