@@ -7,9 +7,8 @@ from numpy.typing import NDArray
 
 from hopforge.model.config import Config
 from hopforge.model.errors import UserError
-from hopforge.model.routing.configured import refuse_other_addresses
 from hopforge.model.topology import Topology
-from hopforge.model.topology.spread import flow_place
+from hopforge.model.topology.spread import flow_place, refuse_other_addresses
 
 __all__ = ["PathRules", "path_rules"]
 

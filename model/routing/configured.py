@@ -2,8 +2,6 @@
 
 from typing import Any
 
-import numpy as np
-
 from hopforge.model.config import Config
 from hopforge.model.lookup.expression_reduction import configured_reduction
 from hopforge.model.routing import prepare_routing
@@ -16,6 +14,7 @@ from hopforge.model.shared import once
 from hopforge.model.topology import Topology
 from hopforge.model.topology.configured import lid_addresses
 from hopforge.model.topology.routing_table import refuse_one_way
+from hopforge.model.topology.spread import refuse_other_addresses
 
 
 def routing_plan(config: Config, topology: Topology) -> RoutingPlan:
@@ -130,23 +129,6 @@ def _refuse_other_sources(config: Config) -> None:
         if given:
             name = config.routing.algorithm
             raise RoutingError(f"routing.algorithm {name} chooses hosts' VCs by the destination: not with {other}")
-
-
-def refuse_other_addresses(topology: Topology, who: str) -> None:
-    """Refuse addresses that are not the numbers of the hosts, where `who` takes them for those: it would hash others.
-
-    Raises
-    ------
-    RoutingError
-        Naming the first such host.
-    """
-    wrong = np.flatnonzero(topology.host_address != np.arange(topology.hosts))
-    if len(wrong):
-        host = int(wrong[0])
-        raise RoutingError(
-            f"{who} needs addresses that are the numbers of hosts (section address); that of host {host} is "
-            f"{int(topology.host_address[host])}"
-        )
 
 
 def routing_network(topology: Topology) -> Topology:

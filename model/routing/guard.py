@@ -1,8 +1,8 @@
 """A routing algorithm of a user's file in the kernel: ours stands before it, calls it, and looks at what it returns.
 
-The table of such an algorithm begins with what its guard needs to know (`_FIRST` entries, and for each port of each
-router the VCs that a candidate may name: none where the port leads nowhere), so that it comes along wherever the table
-goes.
+The table of such an algorithm begins with what its guard needs to know (`_FIRST` entries; for each port of each
+router the VCs that a candidate may name, none where the port leads nowhere; then for each port its host, or −1), so
+that it comes along wherever the table goes.
 """
 
 from collections.abc import Callable
@@ -30,6 +30,7 @@ from hopforge.model.network.core.user_code import (
     REPORT_ARGUMENTS,
     ROUTE_ARGUMENTS,
     UNWRITTEN_CANDIDATE,
+    WRONG_HOST,
     Role,
     guard_user_function,
     make_memory,
@@ -49,8 +50,8 @@ from hopforge.model.topology import Topology
 _MARK = 0x68667275  # the first entry of such a table
 (
     _MARKED, _START, _ENTRIES, _MEMORY, _CANDIDATES, _PHASES, _PORTS,
-    _ROUTE, _REPORT, _LEARN, _PROVED, _FIRST,
-) = range(12)  # fmt: skip
+    _ROUTE, _REPORT, _LEARN, _PROVED, _HOSTS, _FIRST,
+) = range(13)  # fmt: skip
 
 
 def guarded_plan(plan: RoutingPlan, topology: Topology, vcs: int, key: str) -> RoutingPlan:
@@ -94,10 +95,12 @@ def guarded_plan(plan: RoutingPlan, topology: Topology, vcs: int, key: str) -> R
     leads[:, : topology.peer_router.shape[1]] = topology.peer_router >= 0
     leads[topology.host_router, topology.host_port] = 1
     allowed = (leads * ((1 << vcs) - 1)).reshape(-1)
-    header[_MARKED], header[_START] = _MARK, _FIRST + len(allowed)
+    hosts = np.full((routers, ports), -1, np.int32)
+    hosts[topology.host_router, topology.host_port] = np.arange(topology.hosts)
+    header[_MARKED], header[_START], header[_HOSTS] = _MARK, _FIRST + 2 * len(allowed), _FIRST + len(allowed)
     header[_ENTRIES], header[_MEMORY] = plan.table.size, plan.memory.size
     header[_CANDIDATES], header[_PHASES], header[_PORTS] = plan.max_candidates, plan.phases, ports
-    table = np.concatenate([header, allowed, plan.table])
+    table = np.concatenate([header, allowed, hosts.reshape(-1), plan.table])
     return replace(
         plan, route=route, every=None, feedback=feedback, table=table, unguarded=plan, of_paths=(), among=None
     )  # fmt: skip
@@ -168,17 +171,21 @@ def _refuse(net: Net, table: Any, router: int, packed: int, number: int, which: 
         note_mistake(net, NO_PORT, number, line, which, port)
     elif table[_FIRST + table[_PORTS] * router + port] == 0:
         note_mistake(net, NO_LINK, number, line, which, port)
-    else:
+    elif mask == 0 or mask & ~table[_FIRST + table[_PORTS] * router + port] != 0:
         note_mistake(net, NO_VC, number, line, which, mask)
+    else:
+        note_mistake(net, WRONG_HOST, number, line, which, port)
 
 
 @inlined
-def _fits(net: Net, table: Any, router: int, packed: int) -> bool:
+def _fits(net: Net, table: Any, router: int, packed: int, destination: int) -> bool:
     """Whether a candidate is one that a router can take."""
     port, mask = candidate_port(packed), candidate_mask(packed)
     if packed >> VALUE_BITS <= 0 or port >= table[_PORTS]:  # no line of the user's wrote it, or a bad one
         return False
-    return (mask != 0) & (mask & ~table[_FIRST + table[_PORTS] * router + port] == 0)
+    place = table[_PORTS] * router + port
+    host = table[table[_HOSTS] + place]
+    return (mask != 0) & (mask & ~table[_FIRST + place] == 0) & ((host < 0) | (host == destination))
 
 
 @inner
@@ -214,7 +221,7 @@ def _guard_relation(identity: str, most: int, phases: int) -> Callable[..., int]
         if raised == 0 and 0 <= count <= most and (not _WRITES_PHASE or 0 <= packet.phase < phases):
             wrong = -1
             for k in range(count):  # the lines stay in the candidates: who reads one takes its bits alone
-                if not _fits(net, table, router, out[k]):
+                if not _fits(net, table, router, out[k], int64(packet.dst)):
                     wrong = k
                     break
             if wrong < 0:

@@ -7,9 +7,11 @@ depend on each other, as those of hashes that are linear do.
 
 from typing import Any
 
+import numpy as np
 from numba import njit
 
-from hopforge.model.topology.base import TopologyError
+from hopforge.model.errors import UserError
+from hopforge.model.topology.base import Topology, TopologyError
 
 __all__ = [
     "ENTROPY_FACTOR",
@@ -24,6 +26,7 @@ __all__ = [
     "entropy_place",
     "flow_place",
     "port_place",
+    "refuse_other_addresses",
     "refuse_spread",
     "router_key",
 ]
@@ -113,3 +116,20 @@ def refuse_spread(spread: str | None, what: str) -> None:
     """
     if spread is not None:
         raise TopologyError("routing.spread", f"{spread} is not for {what}, which know one way to a destination")
+
+
+def refuse_other_addresses(topology: Topology, who: str) -> None:
+    """Refuse addresses that are not the numbers of the hosts, where `who` takes them for those: it would hash others.
+
+    Raises
+    ------
+    UserError
+        Naming the first such host.
+    """
+    wrong = np.flatnonzero(topology.host_address != np.arange(topology.hosts))
+    if len(wrong):
+        host = int(wrong[0])
+        raise UserError(
+            f"{who} needs addresses that are the numbers of hosts (section address); that of host {host} is "
+            f"{int(topology.host_address[host])}"
+        )

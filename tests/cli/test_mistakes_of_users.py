@@ -73,6 +73,8 @@ BODIES = [
     ("out[0] = candidate(9, 3); return 1", AT, r"out\[0\] names port 9; ports are 0 to 4"),
     ("out[0] = candidate(-1, 3); return 1", AT, r"out\[0\] names port 1023; ports are 0 to 4"),
     ("out[0] = candidate(2 - router % 2, 3); return 1", AT, r"out\[0\] names port [12], which leads nowhere"),
+    ("if router == 1 and packet.dst == 3:\n        out[0] = candidate(0, 3); return 1", AT + 1,
+     r"out\[0\] names port 0, where another host is than the packet's"),
     ("out[0] = candidate(0, 7); return 1", AT, r"out\[0\] names the VCs 0b111; its mask must name some of VC 0 to 1"),
     ("out[0] = candidate(0, 0); return 1", AT, r"out\[0\] names the VCs 0b0; "),
     ("out[0] = candidate(0, 3, 256); return 1", AT, r"out\[0\] is no candidate"),

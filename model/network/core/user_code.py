@@ -82,7 +82,8 @@ def route_arguments(packet: frozenset[str], written: frozenset[str]) -> tuple[An
 #: mistakes, by `NET`'s field `mistake`; 0: none
 (
     RAISED, COUNT, PHASE, NO_CANDIDATE, UNWRITTEN_CANDIDATE, NO_PORT, NO_LINK, NO_VC, DESTINATION, FOREIGN_TABLE,
-) = range(1, 11)  # fmt: skip
+    WRONG_HOST,
+) = range(1, 12)  # fmt: skip
 
 make_table, make_memory, make_out = checked_array(USER_TABLE), checked_array(USER_MEMORY), checked_array(USER_OUT)
 _NOTE = int(NET.fields["mistake_value"][1])  # type: ignore[index]
@@ -333,6 +334,7 @@ _WORDS = {
     NO_VC: "out[{which}] names the VCs {value:#b}; its mask must name some of VC 0 to {last_vc}, and no others",
     DESTINATION: "returned {value}; a destination must be a host, 0 to {last_host}",
     FOREIGN_TABLE: "an algorithm that learns cannot use aggregated links",
+    WRONG_HOST: "out[{which}] names port {value}, where another host is than the packet's",
 }
 _INDEX_WORDS = {
     "table": "index {value} of table, which has {bound} entries",

@@ -206,17 +206,20 @@ def expected(t: list[int]) -> str:
         return "returned"
     if not 0 <= t[2] < PHASES:
         return "phase"
+    other = ""  # one that leaves here, which is no mistake of the packets to this host
     for k in range(t[12]):
         if k not in out:
-            return "did not write"
+            return f"{other}did not write"
         port, mask, level = out[k]
         if not 0 <= level < 256:
-            return "no candidate"
+            return f"{other}no candidate"
         if not 0 <= port < PORTS:
-            return "names port"
+            return f"{other}names port"
         if not 0 < mask < 1 << VCS:
-            return "names the VCs"
-    return ""
+            return f"{other}names the VCs"
+        if port == 0:
+            other = "another host|"
+    return other.rstrip("|")
 
 
 def near(least: int, most: int) -> st.SearchStrategy[int]:
@@ -280,6 +283,46 @@ def test_the_guard_leaves_out_only_what_the_proof_has_seen(tmp_path: Path, name:
     whole.advance(500)
     assert run.state["hops_sum"] == whole.state["hops_sum"] > 100
     assert (run.state["router_rng"] == whole.state["router_rng"]).all()
+
+
+#: a relation for two routers of two hosts that gives packets to another host than their own where `WHERE` holds
+ASTRAY = """
+def route(router, in_port, in_vc, packet, net, table, memory, out):
+    PREPARED
+    away = 1 if WHERE else 0
+    if packet.dst // 2 == router:
+        out[0] = candidate((packet.dst + away) % 2, 1)
+    else:
+        out[0] = candidate(0 if away else 2 + router, 1)
+    return 1
+def prepare(topology, vcs, options):
+    return RoutingPlan(relation(route), np.zeros(4, np.int32))
+"""
+
+
+@pytest.mark.parametrize("prepared, where", [
+    ("pass", "packet.dst == 3"),
+    ("pass", "router == 1"),
+    ("pass", "packet.hops == 1"),
+    ("pass", "packet.src == 0 and packet.dst == 3"),
+    ("pass", "packet.length == 5"),
+    ("pass", "in_port >= 2"),
+    ("k = draw_below(net, router, 9)", "k == 8"),
+    ("packet.user0 = packet.dst", "packet.user0 == 2"),
+    ("pass", "output_vc(net, 2).credits < 4"),
+    ("memory[0] += 1.0", "memory[0] > 20.0"),
+])  # fmt: skip
+@pytest.mark.parametrize("more", ["", ", check: false"])
+def test_a_packet_for_one_host_is_never_given_to_another(tmp_path: Path, prepared: str, where: str, more: str) -> None:
+    network = (
+        "topology: {kind: mesh, radices: [2], hosts_per_router: 2}\nrouter: {vcs: 1, buffer_flits: 8}\n"
+        "traffic: {packet_lengths: [1, 5], packet_weights: [1, 1]}"
+    )
+    text = ASTRAY.replace("PREPARED", prepared)
+    assert simulate(tmp_path, text.replace("WHERE", "router == 2"), more, network).state["flits_ejected"] > 10
+    text = text.replace("WHERE", where)
+    with pytest.raises(UserCodeError, match=r"mine.py:(8|10): route: out\[0\] names port [01], where another host is"):
+        simulate(tmp_path, text, more, network).advance(1000)
 
 
 def test_indices_are_checked_and_exceptions_caught_after_the_proof_too(tmp_path: Path) -> None:
