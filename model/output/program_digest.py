@@ -12,11 +12,13 @@ import hopforge
 
 #: folders of the package whose code decides results; commands only show them
 _LAYERS = ("model", "hw", "gen", "sim")
+#: files outside of folders `data` that decide results: programs, and tables of values
+_SUFFIXES = {".py", ".c", ".cpp", ".csv"}
 
 
 @cache
 def program_digest() -> str:
-    """SHA-256 over the version, all Python files and all shipped data of hopforge (64 hexadecimal digits)."""
+    """SHA-256 over the version, all programs and all shipped data of hopforge (64 hexadecimal digits)."""
     digest = hashlib.sha256(hopforge.__version__.encode())
     root = Path(hopforge.__file__).parent
     for path in program_files():
@@ -25,13 +27,14 @@ def program_digest() -> str:
 
 
 def program_files() -> list[Path]:
-    """List the Python files and the shipped data of hopforge that decide results."""
+    """List the files of hopforge that decide results: all but what pages look like."""
     root = Path(hopforge.__file__).parent
     found = []
     for layer in _LAYERS:
         for path in sorted((root / layer).rglob("*")):
             place = path.relative_to(root)
-            if path.is_file() and "__pycache__" not in place.parts and (path.suffix == ".py" or "data" in place.parts):
+            decides = path.suffix in _SUFFIXES or "data" in place.parts
+            if path.is_file() and decides and "__pycache__" not in place.parts:
                 found.append(path)
     return found
 

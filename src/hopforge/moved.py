@@ -154,12 +154,17 @@ NAMES = {
         **dict.fromkeys(["TcamResult", "TcamRow", "InsideTcam"], "model.lookup.golden.tcam"),
         "LookupEngine": "model.lookup.golden.engine",
     },
-    "model.router": dict.fromkeys(["Flit", "PortInputs", "PortOutputs", "RouterModel"], "model.router.golden"),
-    "model.workload": dict.fromkeys(
-        ["WorkloadError", "PacketStream", "build_workload", "map_ranks", "PlacedProgram", "place_program",
-         "program_trace", "collective_trace", "program_packets", "permutation", "neighbours"],
-        "sim.traffic.placed",
-    ),
+    "model.router": {
+        **dict.fromkeys(["Flit", "PortInputs", "PortOutputs"], "model.router.flit"),
+        "RouterModel": "model.router.golden",
+    },
+    "model.workload": {
+        **dict.fromkeys(["WorkloadError", "PacketStream"], "sim.traffic.packet_stream"),
+        **dict.fromkeys(["build_workload", "program_packets"], "sim.traffic.workload_packets"),
+        **dict.fromkeys(["permutation", "neighbours"], "sim.traffic.synthetic"),
+        **dict.fromkeys(["PlacedProgram", "place_program", "program_trace", "collective_trace"], "sim.traffic.placed"),
+        "map_ranks": "sim.traffic.rank_hosts",
+    },
     "sim.cosim": dict.fromkeys(["CosimReport", "cosim", "engine_traffic", "engine_setup"], "sim.cosim.lookup"),
 }  # fmt: skip
 

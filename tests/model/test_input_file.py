@@ -190,6 +190,7 @@ OWN_FILES = {
     "sim/cosim/gate_run.py": "what a simulator of ours wrote",
     "sim/cosim/lookup_variants.py": "what finished runs of ours left",
     "gen/processor_time.py": "/proc",
+    "sim/cosim/mutation_race.py": "the C++ beside it",
     "gen/synth_cells.py": "bytes that were read before",
     "model/workload/job_log.py": "bytes that were read before",
 }
