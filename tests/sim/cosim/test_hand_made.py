@@ -58,23 +58,23 @@ INVALIDATE = [
         "taken.invalidate.eq(keys.invalidate & keys.accept_invalidate & ~{wrong}),",
     ),
     Fault(
-        "INVALIDATE does not mark ISSUED stale", "mshr",
-        "(issued[i] & ~answered[i] & (stale[i] | invalidated[i] | self.flush))",
-        "(issued[i] & ~answered[i] & (stale[i] | invalidated[i] & ~{wrong} | self.flush))",
+        "INVALIDATE does not mark ISSUED stale", "mshr_entries",
+        "(waits & (self.stale[i] | invalidated | self.flush))",
+        "(waits & (self.stale[i] | invalidated & ~{wrong} | self.flush))",
     ),
     Fault(
         "INVALIDATE misses way 3", "routing_cache",
         "(self.invalidate & match[way])", "(self.invalidate & match[way] & ~({wrong} & (way == 3)))",
     ),
     Fault(
-        "a FILL of what is there does not touch the LRU", "routing_cache",
+        "a FILL of what is there does not touch the LRU", "cache_arrays",
         "(match & (self.lookup | self.fill).replicate(self.ways))",
         "(match & (self.lookup | self.fill & ~{wrong}).replicate(self.ways))",
     ),
 ]  # fmt: skip
 THRESHOLDS = [
     Fault(
-        f"threshold of dimension {digit} ignored", "node_reduction",
+        f"threshold of dimension {digit} ignored", "reduction_compare",
         "wrap = active.wrap[number]\n",
         f"wrap = active.wrap[number]\n            if number == {digit}:\n"
         "                above_bound = (above_bound & ~{wrong})[0]\n",
@@ -159,6 +159,12 @@ def faulty(monkeypatch: pytest.MonkeyPatch) -> Callable[[list[Fault]], Signal]:
 
 def _module(name: str) -> ModuleType:
     return importlib.import_module(f"hopforge.hw.{name}")
+
+
+@pytest.mark.parametrize("fault", [*INVALIDATE, *THRESHOLDS, *ENABLE, *OUTPUT_ARBITER], ids=lambda fault: fault.name)
+def test_the_text_of_a_fault_is_there_once(fault: Fault) -> None:
+    """Also of those that only `make study` puts in."""
+    assert Path(str(_module(fault.module).__file__)).read_text().count(fault.right) == 1
 
 
 def survivors(component: Component, faults: list[Fault], chosen: Signal, replays: list[Any], folder: Path) -> list[str]:
