@@ -10,18 +10,18 @@ from hopforge.sim.programs.flow_state import IDLE, MESSAGE
 
 
 @kernel
-def _set(number, message):  # type: ignore[no-untyped-def]
+def _set(number, size, eager, message):  # type: ignore[no-untyped-def]
     for m in range(len(message)):
         message[m].began = message[m].arrived = 0.0
-        message[m].route, message[m].phase, message[m].early, message[m].eager = number[m], IDLE, True, True
+        message[m].route, message[m].phase, message[m].early = number[m], IDLE, True
+        message[m].eager = size[m] < eager
 
 
 @kernel
-def _posted(kind, operand, size, buffered, eager, message):  # type: ignore[no-untyped-def]
+def _posted(kind, operand, size, buffered, message):  # type: ignore[no-untyped-def]
     for at in range(len(kind)):
         if kind[at] == POST:
-            m = operand[at]
-            message[m].early, message[m].eager = size[m] < buffered, size[m] < eager
+            message[operand[at]].early = size[operand[at]] < buffered
 
 
 def new_messages(
@@ -46,8 +46,8 @@ def new_messages(
         Records `MESSAGE`.
     """
     message = np.empty(program.messages, MESSAGE)
-    _set(route, message)
-    _posted(program.kind, program.operand, program.size_bytes, buffered_bytes, eager_bytes, message)
+    _set(route, program.size_bytes, eager_bytes, message)
+    _posted(program.kind, program.operand, program.size_bytes, buffered_bytes, message)
     return message
 
 

@@ -138,6 +138,14 @@ def test_large_messages_wait_for_their_receive(tmp_path, size, sender, receiver)
     assert found["waiting_s"].tolist() == pytest.approx([sender, receiver - 1e-3], abs=1e-15)
 
 
+@pytest.mark.parametrize(("receive", "size", "sender"), [
+    ("recv -555 0", 65535, 0), ("recv -555 0", 65536, alone(65536)), ("irecv 0 -444", 65536, alone(65536)),
+])
+def test_senders_wait_for_ranks_that_receive_from_anywhere(tmp_path, receive, size, sender):
+    config = recorded(tmp_path, [[f"send 1 0 {size} 6"], [f"{receive} {size} 6"]], app="{buffered_bytes: 0}")
+    assert run_app(config).ranks["finish_s"].tolist() == pytest.approx([sender, 0], rel=1e-9)
+
+
 def test_computing_takes_the_speed_of_the_host(tmp_path):
     lines = [["compute 5e6", "allreduce 1 2e6 0"], ["compute 1e6", "allreduce 1 2e6 0"]]
     config = recorded(tmp_path, lines, app="{host_gflops: 2}")
