@@ -22,7 +22,7 @@ ROUTERS_PER_THREAD = 256
 PART_BYTES = 2 << 20
 #: most parts of a thread: every part has a mailbox for every other one
 MOST_PARTS_PER_THREAD = 16
-#: state for which parts pay on one thread, too (docs/results/speed.md): more than a core has of the last cache, its parts less
+#: state for which parts pay on one thread, too: more than a core has of the last cache, its parts less
 MOST_PARTS_OF_ONE = 32
 LARGE_STATE, LARGEST_STATE = 24 << 20, MOST_PARTS_OF_ONE * (32 << 20)
 #: what several threads need beside the state, in bytes of the state
@@ -87,7 +87,8 @@ def choose_threads(
 
 def parts_for(state: NetState, threads: int) -> int:
     """Return the parts for a number of threads: each thread has as many, of which one stays near the processor."""
-    each, most = -(-state.nbytes // (threads * PART_BYTES)), MOST_PARTS_OF_ONE if threads == 1 else MOST_PARTS_PER_THREAD
+    each = -(-state.nbytes // (threads * PART_BYTES))
+    most = MOST_PARTS_OF_ONE if threads == 1 else MOST_PARTS_PER_THREAD
     return int(threads * max(1, min(each, most, most_parts(state) // threads)))
 
 

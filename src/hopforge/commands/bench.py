@@ -111,7 +111,9 @@ def bench_net(
     booksim: Annotated[
         Path | None, typer.Option(metavar="BINARY", help="A BookSim 2 binary to run in turn with ours.")
     ] = None,
-    sizes: Annotated[bool, typer.Option("--sizes", help="Networks of 64, 512, 4096 and 65 536 routers instead.")] = False,
+    sizes: Annotated[
+        bool, typer.Option("--sizes", help="Networks of 64, 512, 4096 and 65 536 routers instead.")
+    ] = False,
     against: Annotated[
         Path | None,
         typer.Option(metavar="FOLDER", help="A checkout of another version of hopforge to run in turn with this one."),
