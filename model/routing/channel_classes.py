@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hopforge.model.routing.deadlock import is_acyclic
-from hopforge.model.routing.plan import RoutingError, vc_range
+from hopforge.model.routing.plan import RoutingError, TooFewVcsError, vc_range
 from hopforge.model.routing.ways import Ways
 from hopforge.model.routing.ways_survey import Survey, ports_of_masks, rising_channels, survey
 from hopforge.model.topology import Topology
@@ -113,10 +113,8 @@ def find_classes(
     count = need[chosen]
     if vcs < count:
         others = ", ".join(f"{scheme} {need[scheme]}" for scheme in SCHEMES if scheme in need and scheme != chosen)
-        raise RoutingError(
-            f"router.vcs must be at least {count} for routing.algorithm {name} on the {topology.name}, not {vcs}: "
-            f"it needs {count} classes ({chosen}: {_WHY[chosen]}; {others})"
-        )
+        why = f": it needs {count} classes ({chosen}: {_WHY[chosen]}; {others})"
+        raise TooFewVcsError(count, f"for routing.algorithm {name} on the {topology.name}", vcs, why)
     share = _begins(vcs, count, lowest=lowest and chosen == "turns")
     masks = [vc_range(share[k], share[k + 1] - 1) for k in range(count)]
     of_vc = [next(k for k in range(count) if masks[k] >> v & 1) for v in range(vcs)]

@@ -8,7 +8,7 @@ from hopforge.model.routing import prepare_routing
 from hopforge.model.routing.aggregation import aggregated_plan
 from hopforge.model.routing.lookahead import refuse_unknown_next
 from hopforge.model.routing.message_classes import plan_for_acknowledges, plan_for_replies
-from hopforge.model.routing.plan import RoutingError, RoutingPlan, all_vcs
+from hopforge.model.routing.plan import RoutingError, RoutingPlan, TooFewVcsError, all_vcs
 from hopforge.model.routing.traffic_classes import class_masks, plan_for_classes
 from hopforge.model.shared import once
 from hopforge.model.topology import Topology
@@ -59,6 +59,9 @@ def _class_plan(config: Config, topology: Topology, counts: list[int]) -> Routin
         assert each.vcs is not None, "checked by model.config"
         try:
             plans[each.vcs] = plans.get(each.vcs) or _plan_of_vcs(config, topology, each.vcs)
+        except TooFewVcsError as few:
+            least = f"traffic.classes: vcs of {each.name} must be at least {few.least}"
+            raise RoutingError(f"{least} {few.words}, not {each.vcs}{few.why}") from None
         except RoutingError as problem:
             own = f"traffic.classes: {each.name} has {each.vcs} of router.vcs={config.router.vcs}"
             raise RoutingError(f"{problem} ({own})") from None
@@ -80,12 +83,13 @@ def _routing_plan(config: Config, topology: Topology) -> RoutingPlan:
         refuse_one_way(topology)  # nobody could see whether a file's rules go back over a link
     try:
         plan = prepare_routing(routing_network(topology), vcs // 2 if own else vcs - apart, algorithm, options)
-    except RoutingError as problem:
+    except TooFewVcsError as problem:
         if own:
-            half = f"traffic.reply.vcs: own gives each class half of router.vcs={vcs}"
-            raise RoutingError(f"{problem} ({half})") from None
+            share = "reply.vcs: own gives each class half"
+            raise _too_few_of_all(config, topology, 2 * problem.least, problem, share) from None
         if apart:
-            raise RoutingError(f"{problem} (traffic.acknowledge.vcs: own takes one of router.vcs={vcs})") from None
+            share = "acknowledge.vcs: own takes one"
+            raise _too_few_of_all(config, topology, problem.least + 1, problem, share) from None
         raise
     if routing.decision != "router" and (config.router.model != "input_queued" or reply is not None):
         other = "traffic.reply" if reply is not None else f"router.model: {config.router.model}"
@@ -110,6 +114,18 @@ def _routing_plan(config: Config, topology: Topology) -> RoutingPlan:
     if reply is None:
         return plan
     return plan_for_replies(plan, topology, vcs, own=own, algorithm=routing.algorithm)
+
+
+def _too_few_of_all(config: Config, topology: Topology, least: int, few: TooFewVcsError, share: str) -> TooFewVcsError:
+    """Say how many virtual channels all classes of messages need.
+
+    Raises
+    ------
+    RoutingError
+        So many would not do either, for another reason.
+    """
+    _routing_plan(config.model_copy(update={"router": config.router.model_copy(update={"vcs": least})}), topology)
+    return TooFewVcsError(least, few.words, config.router.vcs, f"{few.why} (traffic.{share})")
 
 
 #: algorithms whose hosts choose a VC by the destination of a packet

@@ -17,6 +17,7 @@ from hopforge.model.routing.occupancy import used_credits
 from hopforge.model.routing.plan import (
     RoutingError,
     RoutingPlan,
+    TooFewVcsError,
     all_vcs,
     need_kind,
     register,
@@ -147,11 +148,8 @@ def _plan(topology: Topology, vcs: int, options: dict[str, Any], name: str, whic
     deroutes = options.get("deroutes") if which == _OMNI_WAR else None
     count = 2 if which == _DIM_WAR else n + (n if deroutes is None else int(deroutes))
     if vcs < count:
-        why = _WORDS[which].format(n, count - n)
-        raise RoutingError(
-            f"router.vcs must be at least {count} for routing.algorithm {name} on the {topology.name}, not {vcs}: it "
-            f"needs {count} classes ({why})"
-        )
+        why = f": it needs {count} classes ({_WORDS[which].format(n, count - n)})"
+        raise TooFewVcsError(count, f"for routing.algorithm {name} on the {topology.name}", vcs, why)
     share = [k * vcs // count for k in range(count + 1)]
     masks = [vc_range(share[k], share[k + 1] - 1) for k in range(count)]
     of_vc = [next(k for k in range(count) if masks[k] >> v & 1) for v in range(vcs)]

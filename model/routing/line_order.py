@@ -14,7 +14,7 @@ from hopforge.model.network.core.candidates import candidate
 from hopforge.model.network.core.draws import draw_below
 from hopforge.model.routing.lines import COMPLETE, Lines, lines_of
 from hopforge.model.routing.occupancy import used_credits
-from hopforge.model.routing.plan import RoutingError, RoutingPlan, all_vcs, register, relation, vc_range
+from hopforge.model.routing.plan import RoutingError, RoutingPlan, TooFewVcsError, all_vcs, register, relation, vc_range
 from hopforge.model.topology import Topology
 
 # table: 0 dimensions, 1 longest line, 2 all VCs, 3 order rule, 4 detour rule, 5 hosts, 6 start of the hosts' routers,
@@ -253,7 +253,7 @@ def _shares(topology: Topology, lines: Lines, vcs: int, name: str) -> int:
             f"not {int(hosts.min())} to {int(hosts.max())} hosts and lines of {sizes}"
         )
     if vcs < 2 * k:
-        raise RoutingError(f"router.vcs must be at least {2 * k} for routing.algorithm {name}, not {vcs}")
+        raise TooFewVcsError(2 * k, f"for routing.algorithm {name}", vcs)
     return vcs // 2 // k
 
 

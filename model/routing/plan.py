@@ -20,6 +20,26 @@ class RoutingError(UserError, ValueError):
     """A routing algorithm that does not fit the network: names the key, the limit and the value."""
 
 
+class TooFewVcsError(RoutingError):
+    """Too few virtual channels.
+
+    Parameters
+    ----------
+    least : int
+        How many would do.
+    words : str
+        For what.
+    vcs : int
+        How many there are.
+    why : str
+        What they are needed for, with the words before it.
+    """
+
+    def __init__(self, least: int, words: str, vcs: int, why: str = "") -> None:
+        super().__init__(f"router.vcs must be at least {least} {words}, not {vcs}{why}")
+        self.least, self.words, self.why = least, words, why
+
+
 @dataclass(frozen=True)
 class Regular:
     """What an algorithm of ours promises to the short proof of a regular network (docs/definitions/short-proof.md).
@@ -190,7 +210,7 @@ def need_kind(topology: Topology, name: str, *kinds: str) -> None:
 def need_vcs(name: str, vcs: int, least: int) -> None:
     """Refuse too few virtual channels."""
     if vcs < least:
-        raise RoutingError(f"router.vcs must be at least {least} for routing.algorithm {name}, not {vcs}")
+        raise TooFewVcsError(least, f"for routing.algorithm {name}", vcs)
 
 
 def vc_range(first: int, last: int) -> int:

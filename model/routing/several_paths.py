@@ -13,7 +13,7 @@ from hopforge.model.irregular.tables import RoutingTables, next_ports
 from hopforge.model.network.core.candidates import candidate
 from hopforge.model.network.core.draws import draw_below
 from hopforge.model.routing.parallel_links import over_parallel_links
-from hopforge.model.routing.plan import RoutingError, RoutingPlan, all_vcs, relation, vc_range
+from hopforge.model.routing.plan import RoutingError, RoutingPlan, TooFewVcsError, all_vcs, relation, vc_range
 from hopforge.model.topology import Topology
 from hopforge.model.topology.parallel_links import LinkRule
 from hopforge.model.topology.spread import flow_place
@@ -91,9 +91,7 @@ def several_paths_plan(
         raise RoutingError("routing.spread: missing; tables.scheme=k_shortest needs it: it says who chooses a path")
     layers, paths = tables.layers, tables.all_paths
     if vcs < layers.count:
-        raise RoutingError(
-            f"router.vcs must be at least {layers.count} for {layers.method} with these tables, not {vcs}"
-        )
+        raise TooFewVcsError(layers.count, f"for {layers.method} with these tables", vcs)
     R, H, L = topology.routers, topology.hosts, layers.count
     masks = [vc_range(k * vcs // L, (k + 1) * vcs // L - 1) for k in range(L)]
     first_layer = np.zeros((len(paths), R * R), np.int32)

@@ -11,7 +11,7 @@ from hopforge.model.irregular.switch_tables import channel_orders
 from hopforge.model.irregular.tables import RoutingTables, next_ports
 from hopforge.model.network.core.candidates import candidate
 from hopforge.model.routing.parallel_links import over_parallel_links
-from hopforge.model.routing.plan import RoutingError, RoutingPlan, all_vcs, register, relation, vc_range
+from hopforge.model.routing.plan import RoutingError, RoutingPlan, TooFewVcsError, all_vcs, register, relation, vc_range
 from hopforge.model.routing.several_paths import several_paths_plan
 from hopforge.model.topology import Topology
 
@@ -132,9 +132,7 @@ def prepare_tables(topology: Topology, vcs: int, options: dict[str, Any]) -> Rou
         return several_paths_plan(tables, topology, vcs, spread, options.get("links", "own_first"))
     layers = tables.layers
     if vcs < layers.count:
-        raise RoutingError(
-            f"router.vcs must be at least {layers.count} for {layers.method} with these tables, not {vcs}"
-        )
+        raise TooFewVcsError(layers.count, f"for {layers.method} with these tables", vcs)
     by_hop = layers.method in ("lash_tor", "file")
     masks = [vc_range(k * vcs // layers.count, (k + 1) * vcs // layers.count - 1) for k in range(layers.count)]
     if layers.escape is not None:
