@@ -21,13 +21,13 @@ from hopforge.model.output.plots import GREY, PALETTE, new_figure, save_figure, 
 from hopforge.model.output.results import run_metadata, staged, write_metadata, write_tables
 from hopforge.model.topology import Topology
 from hopforge.model.topology.port_class import port_classes
-from hopforge.sim.hits.expected_memory import refuse_beyond_expected
-from hopforge.sim.hits.kept_lookups import BYTES_OF_A_LOOKUP, BYTES_OF_A_PACKET
 from hopforge.sim.hits.analytic import LatencySet, LookupPowers, line_rate_gbps, lookup_energy, packet_rate
 from hopforge.sim.hits.assisted import HELP_COUNTS, Assisted, Help, run_help
 from hopforge.sim.hits.bounds import BOUNDS, add_gap_share, bounds_of, bounds_row, why_no_bounds
 from hopforge.sim.hits.cache_inputs import cache_classes
+from hopforge.sim.hits.expected_memory import refuse_beyond_expected
 from hopforge.sim.hits.help_figures import add_help_figures, help_rows
+from hopforge.sim.hits.kept_lookups import BYTES_OF_A_LOOKUP, BYTES_OF_A_PACKET
 from hopforge.sim.hits.prepared import HitsSetup, prepare_hits
 from hopforge.sim.hits.replay import send_all
 from hopforge.sim.hits.replay_result import COUNTS, ReplayResult

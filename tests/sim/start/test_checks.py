@@ -223,10 +223,12 @@ def test_what_is_called_unused_is_not_looked_at(changes: str) -> None:
 LATENCIES = "name: x\ntopology: {kind: edge_list, file: ring.anynet, format: anynet}\nrouting: {algorithm: shortest}\n"
 
 
+PROGRAM = "workload: {kind: npb, benchmark: is, class: S, ranks: 2}\n"
+
+
 @pytest.mark.parametrize(("text", "told"), [
-    (f"{LATENCIES}workload: {{kind: npb, benchmark: is, class: S, ranks: 2}}\n", "topology.file (latencies of its links): not read by hits, app"),
-    (f"{MESH}traffic: {{packet_range: [2, 4]}}\napp: {{}}\nworkload: {{kind: npb, benchmark: is, class: S, ranks: 4}}\n",
-     "traffic.packet_range: not read by sweep, app"),
+    (f"{LATENCIES}{PROGRAM}", "topology.file (latencies of its links): not read by hits, app"),
+    (f"{MESH}traffic: {{packet_range: [2, 4]}}\napp: {{}}\n{PROGRAM}", "traffic.packet_range: not read by sweep, app"),
     (f"{MESH}simulation: {{load_steps: [{{bin: 3, load: 0.1}}]}}\n", "simulation.load_steps: read only by series"),
     (f"{MESH}workload: {{kind: all_to_all, rounds: 3}}\n", ""),
 ])  # fmt: skip
