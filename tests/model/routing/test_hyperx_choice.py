@@ -1,4 +1,4 @@
-"""DimWAR, OmniWAR, DAL: which port a packet takes, against docs/definitions/any-routing.md, with drawn queues and biases.
+"""DimWAR, OmniWAR, DAL: the port of a packet against docs/definitions/any-routing.md, with drawn queues and biases.
 
 The weights and which ports may be taken are computed anew from the definition; of equal ports any may be drawn.
 """
