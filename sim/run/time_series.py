@@ -155,12 +155,13 @@ def run_series(run: Simulation, progress: Callable[[int, int], None], *, channel
         ]
         means = {"latency": "latency_sum", "hops": "hops_sum"}
         mean = {name: int(state[total_of]) / packets if packets else np.nan for name, total_of in means.items()}
+        derouted = built.derouted() / packets if packets else np.nan
         rows.append(
             {
                 "time": end * scale / unit, "load": run.load, "packets": packets,
                 "accepted": float(state.senders["flits_received"].mean()) * rate,
                 "latency": mean["latency"] * scale, "latency_p50": found[0], "latency_p95": found[1],
-                "latency_p99": found[2], "hops": mean["hops"], "derouted_share": built.derouted() / max(packets, 1),
+                "latency_p99": found[2], "hops": mean["hops"], "derouted_share": derouted,
                 "channel_load_mean": float(channel.mean()), "channel_load_max": float(channel.max()),
             }
         )  # fmt: skip
