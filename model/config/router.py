@@ -87,7 +87,8 @@ class RouterConfig(Section):
     is `rc_cycles` shorter. Lookup: the engines answer for the router behind each link; a hop is two cycles shorter (one
     with `va: free_queue` or speculation)."""
     va: Allocator | Literal["free_queue"] = "output_first"
-    """Allocator of virtual channels; `islip` is another name of `output_first`. `free_queue`: none; the head that the
+    """Allocator of virtual channels; `islip` is another name of `output_first`; `rr_wavefront`, `max_size`, `loa` and
+    `pim` are not in hardware. `free_queue`: none; the head that the
     switch grants takes the next free virtual channel of its output, and a hop is a cycle shorter."""
     sa: Allocator | Literal["input_ahead"] = "output_first"
     """Switch allocator; `islip` is another name of `output_first`. `input_ahead`, with `va: free_queue` only: as

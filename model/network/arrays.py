@@ -167,7 +167,9 @@ def filled_arrays(
         "inject_by_destination": np.asarray(
             [0] if tables.inject_by_destination is None else tables.inject_by_destination, np.int32
         ),
-        "crossbar_start": np.full(2 * topology.routers if router.stage_batches else 1, -router.crossbar_cycles, np.int64),
+        "crossbar_start": np.full(
+            2 * topology.routers if router.stage_batches else 1, -router.crossbar_cycles, np.int64
+        ),
         "batch_place": _batch_places(topology) if router.stage_batches else np.zeros(1, np.int32),
         "router_rng": seed_streams(seed, 1, topology.routers),
         "pattern_table": np.ascontiguousarray(tables.pattern, np.int32),

@@ -36,8 +36,8 @@ from hopforge.model.network.parts.feedback import put_feedback
 from hopforge.model.network.parts.free_queue import ask_with_heads, give_vcs
 from hopforge.model.network.parts.held_switch import held_match, held_match_words
 from hopforge.model.network.parts.islip_vcs import match_islip
-from hopforge.model.network.parts.lookup_build import attach_lookup
 from hopforge.model.network.parts.lonely_match import match_lonely_vcs
+from hopforge.model.network.parts.lookup_build import attach_lookup
 from hopforge.model.network.parts.maximum_match import match_maximum
 from hopforge.model.network.parts.messages import put_message_slots
 from hopforge.model.network.parts.program_arrays import put_program

@@ -127,7 +127,7 @@ class SwitchModel:
         late = {e: f for e, f in free.items() if gives(others[e, f])}
         self.first.take(moving)
         self.second.take(late)
-        for (e, f), (_, v, _) in [*((p, chosen[p]) for p in pairs.items()), *((p, others[p]) for p in late.items())]:
+        for (e, _), (_, v, _) in [*((p, chosen[p]) for p in pairs.items()), *((p, others[p]) for p in late.items())]:
             self.turn[e] = (v + self.crossbar.ins) % self.crossbar.vcs
         granted += [chosen[p] for p in pairs.items() if chosen[p] in asks or gives(chosen[p])]
         granted += [others[p] for p in late.items()]

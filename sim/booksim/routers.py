@@ -151,7 +151,7 @@ def _allocators(settings: Settings) -> dict[str, Any]:
 
 
 def _iterations(settings: Settings, key: str, name: str, parameters: list[str]) -> int:
-    """Return the iterations of ``islip(n)`` and ``pim(n)``; ``select`` is iSLIP of one iteration that knows priorities."""
+    """Return the iterations of ``islip(n)``, ``pim(n)``; ``select`` is iSLIP of one iteration that knows priorities."""
     if not parameters:
         return 1
     if name == "select" and parameters[0] != "1":

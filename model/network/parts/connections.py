@@ -1,4 +1,6 @@
-"""Which crossbar ports are connected for the rest of a packet (router.md, connections), beside speedups and speculation.
+"""Which crossbar ports are connected for the rest of a packet (router.md, connections).
+
+For routers with speedups, and with speculation.
 
 Behind the requests of heads, from place ``input_vcs`` on, ``net.spec_port`` is 1 + crossbar output · VCs + VC of every
 crossbar input that is connected, 0 for the others, and ``net.spec_mask`` how many of a router's are.
@@ -15,7 +17,7 @@ from hopforge.model.network.parts.port_masks import forget, put_bit
 
 @inlined
 def connected_to(net: Net, router: int, e: int) -> int:
-    """What crossbar input `e` of a router is connected to."""
+    """Return what crossbar input `e` of a router is connected to."""
     return int(int32s(net.spec_port)[net.input_vcs + router * net.ports * net.input_speedup + e])
 
 
@@ -41,7 +43,7 @@ def is_taken(address: int, number: int) -> bool:
 
 @inner
 def mark_connected(net: Net, router: int) -> None:
-    """Enter what is connected in ``net.taken_inputs`` and ``net.taken_outputs``: nobody else may use it in this step."""
+    """Enter what is connected in ``net.taken_inputs`` and ``net.taken_outputs``: nobody else may use it in the step."""
     forget(words(net.taken_inputs), 0, net.port_words)
     forget(words(net.taken_outputs), 0, net.port_words)
     if not any_connected(net, router):

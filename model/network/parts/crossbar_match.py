@@ -276,7 +276,7 @@ def match_crossbar(net: Net, many: int, router: int, requested: Any, second: int
         return match_by_matrix(net, many, router, requested, second)
     if net.sa_kind == LONELY:
         return match_lonely(net, many, pointers_of(net, router, second), requested, 1 - second)
-    if net.sa_kind == OUTPUT_FIRST or net.sa_kind == DRAWN:
+    if net.sa_kind == OUTPUT_FIRST or net.sa_kind == DRAWN:  # noqa: PLR1714 - a kernel
         return match_islip(net, many, router, requested, second)
     if net.sa_kind == INPUT_FIRST:
         return match_inputs(net, many, router, requested, second)

@@ -21,7 +21,7 @@ def match_drawn_vcs(net: Net, router: int, requests: int, now: int) -> int:
     request_vc, request_port, request_mask = int64s(net.request_vc), int64s(net.request_port), int64s(net.request_mask)
     begins, best_rank, best = int64s(net.pair_order), int64s(net.winner_rank), int64s(net.winner_request)
     taken = uint64(0)  # of the output port at hand
-    for iteration in range(net.iterations):
+    for _ in range(net.iterations):
         for m in range(width):
             begins[m], best_rank[m] = 0, width
         for k in range(requests):

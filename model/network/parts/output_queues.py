@@ -23,7 +23,7 @@ def through_crossbar(net: Net, q: int, now: int) -> int:
 def first_step(net: Net, now: int, cycle: int) -> tuple[int, bool]:
     """Return the number of the first step of a later `cycle`, and whether that cycle has another one."""
     left, step = net.partial_steps, int64(net.steps)
-    for k in range(cycle - now):
+    for _ in range(cycle - now):
         while left >= 1:
             left -= 1
             step += 1
@@ -51,7 +51,7 @@ def through_steps(net: Net, q: int, now: int) -> tuple[int, int]:
 
 @inlined
 def queue_groups(net: Net) -> int:
-    """Groups of flits on their way behind a crossbar: in batches this one and the next, else one of each cycle."""
+    """Count the groups of flits on their way behind a crossbar: in batches two, else one of each cycle."""
     return 2 if net.stage_batches != 0 or net.crossbar_cycles == 1 else int(net.crossbar_cycles + 1)
 
 

@@ -28,13 +28,13 @@ from hopforge.model.network.parts.port_masks import (
 
 @inlined
 def matrix_width(net: Net) -> int:
-    """Requesters of a matrix arbiter: the ports of a router, or of its crossbar if there are more."""
+    """Count the requesters of a matrix arbiter: the ports of a router, or of its crossbar if there are more."""
     return int(net.ports * max(net.input_speedup, net.output_speedup))
 
 
 @inlined
 def recent_of(net: Net, router: int, port: int, side: int) -> int:
-    """Place in ``net.sa_recent`` of the arbiter of a port: an output (`side` 0), an input (1); 2, 3: second allocator."""
+    """Place in ``net.sa_recent`` of the arbiter of an output (`side` 0), an input (1); 2, 3: of the second allocator."""
     width = matrix_width(net)
     return int(((side * net.routers + router) * width + port) * width)
 
@@ -53,7 +53,8 @@ def pick_of_output(net: Net, many: int, router: int, output: int, speculative: i
         port = output_port(net, router * net.ports + output)
         start = int64(port.spec_g if speculative else port.g)
         return first_of_mask(words(net.asking_inputs), output * many, many, start)
-    return least_recent(net, many, recent_of(net, router, output, 2 * speculative), net.asking_inputs + 8 * output * many)
+    base = recent_of(net, router, output, 2 * speculative)
+    return least_recent(net, many, base, net.asking_inputs + 8 * output * many)
 
 
 @inlined
@@ -63,7 +64,8 @@ def pick_of_input(net: Net, many: int, router: int, i: int, speculative: int) ->
         port = input_port(net, router * net.ports + i)
         start = int64(port.spec_a if speculative else port.a)
         return first_of_mask(words(net.asking_outputs), i * many, many, start)
-    return least_recent(net, many, recent_of(net, router, i, 2 * speculative + 1), net.asking_outputs + 8 * i * many)
+    base = recent_of(net, router, i, 2 * speculative + 1)
+    return least_recent(net, many, base, net.asking_outputs + 8 * i * many)
 
 
 @inlined

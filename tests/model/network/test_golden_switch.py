@@ -192,7 +192,8 @@ class Golden:
 
 def check(keys: str, topology: str, seed: int) -> int:
     """Compare all grants of a run; return how many there are."""
-    text = f"name: x\naddress: {{chunk_bits: 8, width_bits: 24}}\ntopology: {{{topology}}}\nrouter: {{{keys}}}\ntraffic: {{packet_range: [1, 5]}}\n"
+    text = f"name: x\naddress: {{chunk_bits: 8, width_bits: 24}}\ntopology: {{{topology}}}\n"
+    text += f"router: {{{keys}}}\ntraffic: {{packet_range: [1, 5]}}\n"
     run, steps = observed(text, 0.8, seed)
     golden = Golden(run, parse_config(text).router, seed)
     expected: dict[int, list[tuple[int, int]]] = defaultdict(list)
@@ -246,12 +247,12 @@ def drawn(seed: int) -> tuple[str, str]:
         keys["crossbar_cycles"] = r.choice([2, 3, 4])
         if "internal_speedup" in keys or r.random() < 0.5:
             keys["stage_batches"] = True
-    if keys.keys() & {"crossbar_cycles", "internal_speedup"} or keys["output_speedup"] > 1:
-        if r.random() < 0.5:
-            keys["output_queue_flits"] = r.choice([1, 1, 2, 5])
-    if keys.get("allocator_iterations", 1) == keys["input_speedup"] == keys["output_speedup"] == 1:
-        if "internal_speedup" not in keys:
-            keys.setdefault("crossbar_cycles", 2)  # else it is another kernel's
+    waits = keys.keys() & {"crossbar_cycles", "internal_speedup"} or keys["output_speedup"] > 1
+    if waits and r.random() < 0.5:
+        keys["output_queue_flits"] = r.choice([1, 1, 2, 5])
+    plain = keys.get("allocator_iterations", 1) == keys["input_speedup"] == keys["output_speedup"] == 1
+    if plain and "internal_speedup" not in keys:
+        keys.setdefault("crossbar_cycles", 2)  # else it is another kernel's
     return ", ".join(f"{k}: {str(v).lower() if v is True else v}" for k, v in keys.items()), r.choice(NETWORKS)
 
 

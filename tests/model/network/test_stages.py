@@ -163,7 +163,7 @@ def test_a_cycle_more_in_the_crossbar_is_one_more_in_each_router() -> None:
     ("stage_batches: true", "router.stage_batches: needs rc_cycles or crossbar_cycles of at least 2"),
     ("stage_batches: true, rc_cycles: 2, lookahead: true", "router.lookahead: must be false with stage_batches"),
     ("output_queue_flits: 3", "router.output_queue_flits: needs output_speedup, internal_speedup or crossbar_cycles"),
-    ("crossbar_cycles: 2, internal_speedup: 2", "router.stage_batches: must be true with internal_speedup=2, not false"),
+    ("crossbar_cycles: 2, internal_speedup: 2", "router.stage_batches: must be true with internal_speedup=2"),
     ("crossbar_cycles: 2, va: free_queue", "router.va: must be an allocator with crossbar_cycles=2"),
     ("crossbar_cycles: 0", "router.crossbar_cycles: "),
     ("output_speedup: 2, output_queue_flits: 0", "router.output_queue_flits: "),
