@@ -34,7 +34,7 @@ def matrix_width(net: Net) -> int:
 
 @inlined
 def recent_of(net: Net, router: int, port: int, side: int) -> int:
-    """Place in ``net.sa_recent`` of the arbiter of an output (`side` 0), an input (1); 2, 3: of the second allocator."""
+    """Place in ``net.sa_recent`` of the arbiter of an output (`side` 0), an input (1); 2, 3: second allocator."""
     width = matrix_width(net)
     return int(((side * net.routers + router) * width + port) * width)
 
