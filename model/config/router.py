@@ -8,7 +8,13 @@ from pydantic import Field, PrivateAttr
 from hopforge.model.config.base import ConfigPath, Problem, Section
 from hopforge.model.config.dqn import DqnConfig
 
-Allocator = Literal["input_first", "output_first", "islip", "wavefront", "max_size"]
+Allocator = Literal[
+    "input_first", "output_first", "islip", "wavefront", "rr_wavefront", "max_size", "loa", "pim"
+]  # fmt: skip
+#: switch allocators in which heads can ask beside all others (`speculation: shared`)
+_SHARING = ("output_first", "islip", "max_size", "loa", "pim")
+#: switch allocators that BookSim has, and that no part but that of speedups has
+_OF_CROSSBARS = ("rr_wavefront", "loa", "pim")
 
 #: what only the router of docs/definitions/router.md has
 INPUT_QUEUED_KEYS = {
@@ -81,7 +87,8 @@ class RouterConfig(Section):
     is `rc_cycles` shorter. Lookup: the engines answer for the router behind each link; a hop is two cycles shorter (one
     with `va: free_queue` or speculation)."""
     va: Allocator | Literal["free_queue"] = "output_first"
-    """Allocator of virtual channels; `islip` is another name of `output_first`. `free_queue`: none; the head that the
+    """Allocator of virtual channels; `islip` is another name of `output_first`; `rr_wavefront`, `max_size`, `loa` and
+    `pim` are not in hardware. `free_queue`: none; the head that the
     switch grants takes the next free virtual channel of its output, and a hop is a cycle shorter."""
     sa: Allocator | Literal["input_ahead"] = "output_first"
     """Switch allocator; `islip` is another name of `output_first`. `input_ahead`, with `va: free_queue` only: as
@@ -172,13 +179,17 @@ class RouterConfig(Section):
             for key in sorted(given - {"model"}):
                 yield Problem(key, f"is for other models than model={self.model}; see section packet")
             return
-        if self.speculation == "shared" and self.sa not in ("output_first", "islip"):
-            yield Problem("sa", f"must be islip or output_first with speculation=shared, not {self.sa}")
+        if self.speculation == "shared" and self.sa not in _SHARING:
+            yield Problem("sa", f"must be one of {', '.join(_SHARING)} with speculation=shared, not {self.sa}")
+        if self.sa in _OF_CROSSBARS:
+            for key, wanted in (("va", "an allocator"), ("qos", "none")):
+                if getattr(self, key) in ("free_queue", "strict", "weighted"):
+                    yield Problem(key, f"must be {wanted} with sa={self.sa}, not {getattr(self, key)}")
         if self.va == "free_queue" and self.speculation is not False:
             limit = "must be false with va=free_queue (heads ask for the switch anyway)"
             yield Problem("speculation", f"{limit}, not {self.speculation}")
-        if self.hold_switch and (self.va == "free_queue" or self.speculation is not False):
-            yield Problem("hold_switch", "must be false with speculation and with va=free_queue, not true")
+        if self.hold_switch and self.va == "free_queue":
+            yield Problem("hold_switch", "must be false with va=free_queue, not true")
         if self.sped_up:
             yield from self._speedup_problems()
         yield from self._stage_problems()
@@ -213,11 +224,9 @@ class RouterConfig(Section):
         """Check what does not go together with speedups and iterations."""
         key = self.sped_up
         with_it = f"with {key}={getattr(self, key):g}"
-        if self.allocator_iterations > 1 and self.sa not in ("output_first", "islip"):
-            yield Problem("sa", f"must be islip or output_first {with_it}, not {self.sa}")
-        if self.has_crossbar_ports and self.sa == "max_size":
-            yield Problem("sa", f"must be another one {with_it}, not max_size")
-        if self.arbiter != "round_robin" and (self.has_crossbar_ports or self.speculation == "shared"):
+        if self.allocator_iterations > 1 and not {self.sa, self.va} & {"output_first", "islip", "pim"}:
+            yield Problem("sa", f"or va must be islip, output_first or pim {with_it}, not {self.sa} and {self.va}")
+        if self.allocator_iterations > 1 and self.arbiter != "round_robin":
             yield Problem("arbiter", f"must be round_robin {with_it}, not {self.arbiter}")
         if self.qos != "none":
             yield Problem("qos", f"must be none {with_it}, not {self.qos}")
@@ -226,17 +235,13 @@ class RouterConfig(Section):
         if self.input_speedup > self.vcs:
             yield Problem("input_speedup", f"must be at most vcs={self.vcs}, not {self.input_speedup}")
         if self.internal_speedup != 1:
-            once = (("route_computation", "table"), ("lookahead", False), ("crossbar_cycles", 1))
+            once = [("route_computation", "table"), ("lookahead", False)]
+            once += [("stage_batches", True)] if self.crossbar_cycles > 1 else []
             for other, at_once in once:
                 value = getattr(self, other)
                 if value != at_once:
                     limit = f"must be {str(at_once).lower()} with internal_speedup={self.internal_speedup:g}"
                     yield Problem(other, f"{limit}, not {str(value).lower()}")
-
-    @property
-    def has_crossbar_ports(self) -> bool:
-        """Whether SA has several crossbar ports at an input or output, or several iterations."""
-        return (self.allocator_iterations, self.input_speedup, self.output_speedup) != (1, 1, 1)
 
     def _stage_problems(self) -> Iterator[Problem]:
         """Check stages of several cycles, and what waits behind the crossbar."""

@@ -36,6 +36,12 @@ def port_words(topology: Topology, router: RouterParameters) -> int:
     return (topology.max_ports * speedup + 63) // 64
 
 
+def matrix_entries(topology: Topology, router: RouterParameters) -> int:
+    """Entries of the matrix arbiters of SA: of inputs and outputs, in both allocators."""
+    width = topology.max_ports * max(router.input_speedup, router.output_speedup)
+    return 4 * topology.routers * width * width
+
+
 def needs_lists(topology: Topology, router: RouterParameters, tables: Tables) -> bool:
     """Whether VA works on lists of requests: heads that choose among outputs, and allocators of other kinds."""
     separable = VC_ALLOCATORS[router.va] in (INPUT_FIRST, OUTPUT_FIRST) and router.arbiter != "matrix"
@@ -51,11 +57,13 @@ def empty_sizes(topology: Topology, router: RouterParameters, tables: Tables, wh
     NI, NP, width = R * P * V, R * P, P * V
     words, all_port_words, vc_words = (R + 63) // 64, (NP + 63) // 64, (width + 63) // 64
     capacity = event_capacity(topology, router, tables)
-    pairs = width * V if router.va == "wavefront" else 3 * width if router.va == "max_size" else 1
-    many = port_words(topology, router)
-    pairs = max(pairs, 2 * width + P * many) if router.sa == "max_size" else pairs
+    many, most = port_words(topology, router), P * max(V, router.output_speedup)
+    pairs = width * V if router.va in ("wavefront", "rr_wavefront") else 3 * most
+    pairs = pairs if router.va in ("wavefront", "rr_wavefront", "max_size", "loa", "pim") else 1
+    pairs = max(pairs, 2 * most + P * router.input_speedup * many) if router.sa == "max_size" else pairs
     lists = needs_lists(topology, router, tables)
     speculative = NI if router.speculation or router.va == "free_queue" or router.hold_switch else 1
+    connections = NI if router.hold_switch and router.sped_up else 0  # `parts.connections`
     return {
         "host_tail_sent": H << HOST_VC_BITS,
         "host_wake": H,
@@ -86,8 +94,8 @@ def empty_sizes(topology: Topology, router: RouterParameters, tables: Tables, wh
         "granted": NI,
         "released": (1 + router.input_speedup) * NP + 1,  # the place behind the last one is written, too
         "spec_vc": speculative,
-        "spec_port": speculative,
-        "spec_mask": speculative,
+        "spec_port": speculative + connections,
+        "spec_mask": speculative + connections,
         "request_vc": width,
         "request_port": width,
         "request_mask": width,
@@ -117,7 +125,7 @@ def empty_sizes(topology: Topology, router: RouterParameters, tables: Tables, wh
         "step_head": NI if router.routes_in_steps else 1,
         "step_end": NI if router.routes_in_steps else 1,
         "heads_sent": NP * max(router.input_speedup, router.output_speedup) if tables.decides_ahead else 1,
-        "queue_group": 4 * NP if router.output_queue_flits else 1,
+        "queue_group": 2 * (router.crossbar_cycles + 1) * NP if router.output_queue_flits else 1,
         "router": R,
         "histogram": HISTOGRAM_BINS,
         "network_histogram": HISTOGRAM_BINS,
@@ -153,11 +161,14 @@ def filled_arrays(
         "free_packet": np.arange(pool - 1, -1, -1, dtype=np.int32),
         "winner_stamp": np.full(width, -1, np.int64),
         "va_recent": np.full(2 * NP * V * width if matrix else 1, -1, np.int64),
-        "sa_recent": np.full(4 * NP * P if matrix else 1, -1, np.int64),
+        "sa_recent": np.full(matrix_entries(topology, router) if matrix else 1, -1, np.int64),
         "table": np.ascontiguousarray(tables.routing, np.int32),
         "memory": np.array(tables.memory, np.float64),
         "inject_by_destination": np.asarray(
             [0] if tables.inject_by_destination is None else tables.inject_by_destination, np.int32
+        ),
+        "crossbar_start": np.full(
+            2 * topology.routers if router.stage_batches else 1, -router.crossbar_cycles, np.int64
         ),
         "batch_place": _batch_places(topology) if router.stage_batches else np.zeros(1, np.int32),
         "router_rng": seed_streams(seed, 1, topology.routers),

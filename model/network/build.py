@@ -15,6 +15,7 @@ from hopforge.model.network.arrays import (
     empty_sizes,
     event_capacity,
     filled_arrays,
+    matrix_entries,
     needs_lists,
     pool_size,
     port_words,
@@ -30,10 +31,12 @@ from hopforge.model.network.parts.acknowledge_arrays import put_acknowledges
 from hopforge.model.network.parts.agent_build import put_agents
 from hopforge.model.network.parts.chosen_ahead import match_chosen, match_chosen_words
 from hopforge.model.network.parts.class_arrays import put_classes
+from hopforge.model.network.parts.drawn_vcs import match_drawn_vcs
 from hopforge.model.network.parts.feedback import put_feedback
 from hopforge.model.network.parts.free_queue import ask_with_heads, give_vcs
 from hopforge.model.network.parts.held_switch import held_match, held_match_words
 from hopforge.model.network.parts.islip_vcs import match_islip
+from hopforge.model.network.parts.lonely_match import match_lonely_vcs
 from hopforge.model.network.parts.lookup_build import attach_lookup
 from hopforge.model.network.parts.maximum_match import match_maximum
 from hopforge.model.network.parts.messages import put_message_slots
@@ -63,6 +66,11 @@ from hopforge.model.topology import Topology
 from hopforge.model.topology.limits import MAX_PORTS, ONE_WORD_PORTS
 
 MAX_MATRIX_BYTES = 1 << 30
+#: `router.va` → the hook `vc_match`
+_VC_MATCHES = {
+    "wavefront": match_wavefront, "rr_wavefront": match_wavefront, "max_size": match_maximum, "loa": match_lonely_vcs,
+    "pim": match_drawn_vcs,
+}  # fmt: skip
 #: candidates of a packet: their number is a byte of its input VC
 MAX_CANDIDATES = 255
 #: a state of this size stays in the second cache of a processor
@@ -174,7 +182,7 @@ def _check_limits(topology: Topology, router: RouterParameters, source: SourcePa
             f"buffer_flits must hold the longest packet ({source.longest} flits) under {router.switching}, "
             f"not {router.buffer_flits}"
         )
-    matrix_bytes = 8 * (2 * R * (P * V) ** 2 + 4 * R * P * P)
+    matrix_bytes = 8 * (2 * R * (P * V) ** 2 + matrix_entries(topology, router))
     if router.arbiter == "matrix" and matrix_bytes > MAX_MATRIX_BYTES:
         raise NetworkError(
             f"matrix arbiters of {R} routers with {P} ports and {V} VCs need {matrix_bytes >> 20} MiB, more than 1024"
@@ -240,10 +248,8 @@ def _put_router_parts(state: NetState, router: RouterParameters, ports: int) -> 
         state.put_function("switch_match", shared_match if one_word else shared_match_words)
     elif router.speculation:
         state.put_function("speculation", speculate if one_word else speculate_words)
-    if router.va == "wavefront":
-        state.put_function("vc_match", match_wavefront)
-    if router.va == "max_size":
-        state.put_function("vc_match", match_maximum)
+    if router.va in _VC_MATCHES:
+        state.put_function("vc_match", _VC_MATCHES[router.va])
     if router.va == "free_queue":
         state.put_function("vc_match", ask_with_heads)
         state.put_function("vc_queue", give_vcs)

@@ -9,7 +9,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hopforge.model.config import Config
-from hopforge.model.network.core.kinds import FREE_QUEUE, INPUT_FIRST, MAXIMUM, OUTPUT_FIRST, WAVEFRONT
+from hopforge.model.network.core.kinds import (
+    DRAWN,
+    FAIR_WAVEFRONT,
+    FREE_QUEUE,
+    INPUT_FIRST,
+    LONELY,
+    MAXIMUM,
+    OUTPUT_FIRST,
+    WAVEFRONT,
+)
 from hopforge.model.network.core.state import NetworkError
 from hopforge.model.network.parts.agent_state import AgentParameters
 from hopforge.model.network.parts.class_arrays import TrafficClasses
@@ -26,10 +35,12 @@ from hopforge.model.topology.tiers import cycles_per_flit, has_speeds, link_ns
 
 ALLOCATORS = {
     "input_first": INPUT_FIRST, "output_first": OUTPUT_FIRST, "islip": OUTPUT_FIRST, "wavefront": WAVEFRONT,
-    "max_size": MAXIMUM,
+    "max_size": MAXIMUM, "rr_wavefront": FAIR_WAVEFRONT, "loa": LONELY, "pim": DRAWN,
 }  # fmt: skip
 VC_ALLOCATORS = ALLOCATORS | {"free_queue": FREE_QUEUE}
 SWITCH_ALLOCATORS = ALLOCATORS | {"input_ahead": INPUT_FIRST}
+#: switch allocators that only `parts.crossbar_match` has
+_OF_CROSSBARS = {FAIR_WAVEFRONT, LONELY, DRAWN}
 SWITCHING = {"wormhole": 0, "vct": 1, "saf": 2}
 MAX_VCS = 16
 
@@ -92,8 +103,8 @@ class RouterParameters:
             ),
             (
                 "hold_switch",
-                not self.hold_switch or (self.speculation is False and self.va != "free_queue"),
-                "false with speculation and va=free_queue",
+                not self.hold_switch or self.va != "free_queue",
+                "false with va=free_queue",
                 self.hold_switch,
             ),
             *self._speedup_checks(),
@@ -111,8 +122,13 @@ class RouterParameters:
 
     @property
     def sped_up(self) -> bool:
-        """Whether SA has several crossbar ports, iterations or steps in a cycle, or the crossbar takes longer."""
-        return self.internal_speedup != 1 or self.crossbar_cycles != 1 or self.has_crossbar_ports
+        """Whether SA has several crossbar ports, iterations or steps in a cycle, or the crossbar takes longer.
+
+        Connections beside speculation are there, too.
+        """
+        several = self.internal_speedup != 1 or self.crossbar_cycles != 1 or self.has_crossbar_ports
+        held = self.hold_switch and self.speculation is not False
+        return several or held or SWITCH_ALLOCATORS[self.sa] in _OF_CROSSBARS
 
     @property
     def has_crossbar_ports(self) -> bool:
@@ -133,8 +149,8 @@ class RouterParameters:
     def between_ports(self) -> bool:
         """Whether SA matches crossbar ports; otherwise every input and output has one, and takes other allocators."""
         several = (self.input_speedup, self.output_speedup) != (1, 1)
-        kind = SWITCH_ALLOCATORS[self.sa]
-        return self.sped_up and self.arbiter == "round_robin" and (several or kind == OUTPUT_FIRST)
+        islip = SWITCH_ALLOCATORS[self.sa] == OUTPUT_FIRST and self.arbiter == "round_robin"
+        return self.sped_up and (several or islip or SWITCH_ALLOCATORS[self.sa] in _OF_CROSSBARS)
 
     def _speedup_checks(self) -> Iterator[tuple[str, bool, str, Any]]:
         kind = SWITCH_ALLOCATORS.get(self.sa, OUTPUT_FIRST)
@@ -144,13 +160,10 @@ class RouterParameters:
         yield "output_speedup", 1 <= self.output_speedup <= 16, "1..16", self.output_speedup
         yield "internal_speedup", 1 <= self.internal_speedup <= 8, "1..8", self.internal_speedup
         once = self.allocator_iterations == 1
-        yield "sa", once or kind == OUTPUT_FIRST, "output_first or islip with iterations", self.sa
-        one = not self.has_crossbar_ports
-        yield "sa", one or kind != MAXIMUM, f"another one than max_size {beside}", self.sa
-        yield "arbiter", one or self.arbiter == "round_robin", f"round_robin {beside}", self.arbiter
+        some = {kind, VC_ALLOCATORS.get(self.va, OUTPUT_FIRST)} & {OUTPUT_FIRST, DRAWN}
+        yield "sa", once or bool(some), "output_first, islip or pim with iterations, or va", self.sa
+        yield "arbiter", once or self.arbiter == "round_robin", "round_robin with iterations", self.arbiter
         plain = not self.sped_up
-        shared = self.speculation == "shared" and self.arbiter != "round_robin"
-        yield "arbiter", plain or not shared, f"round_robin with shared speculation {beside}", self.arbiter
         yield "sa", plain or self.sa != "input_ahead", f"another one than input_ahead {beside}", self.sa
         yield "va", plain or self.va != "free_queue", f"another one than free_queue {beside}", self.va
         tables = self.internal_speedup == 1 or (self.lookup is None and not self.lookahead)
@@ -159,8 +172,8 @@ class RouterParameters:
 
     def _stage_checks(self) -> Iterator[tuple[str, bool, str, Any]]:
         yield "crossbar_cycles", 1 <= self.crossbar_cycles <= 16, "1..16", self.crossbar_cycles
-        whole = self.internal_speedup == 1 or self.crossbar_cycles == 1
-        yield "crossbar_cycles", whole, "1 with internal_speedup", self.crossbar_cycles
+        whole = self.internal_speedup == 1 or self.crossbar_cycles == 1 or self.stage_batches
+        yield "stage_batches", whole, "true with internal_speedup and crossbar_cycles", self.stage_batches
         yield "stage_batches", not (self.stage_batches and self.lookahead), "false with lookahead", self.stage_batches
         limit = self.output_queue_flits
         yield "output_queue_flits", limit is None or limit >= 1, "at least 1", limit

@@ -1,12 +1,15 @@
 """Golden arbiters and allocators: plain Python, one call per cycle (docs/definitions/router.md, VA and SA)."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 
 __all__ = [
     "Allocation",
     "Arbitration",
+    "Drawn",
+    "FairWavefront",
     "InputFirst",
+    "Lonely",
     "MatrixArbitration",
     "MaximumSize",
     "OutputFirst",
@@ -204,10 +207,73 @@ class MaximumSize(Allocation):
             self.first = (self.first + 1) % self.size
 
 
-def allocation(kind: str, size: int, arbiter: str = "round_robin") -> Allocation:
+class FairWavefront(Wavefront):
+    """A wavefront whose pointer moves behind the diagonal of the first grant."""
+
+    def take(self, grants: Mapping[int, int]) -> None:
+        """Move behind the diagonal of the first of these grants, if there are any."""
+        if grants:
+            self.diagonal += 1 + min((n + m - self.diagonal) % self.size for n, m in grants.items())
+            self.diagonal %= self.size
+
+
+class Lonely(Allocation):
+    """Each input picks the output with the fewest requests, each output picks among the inputs that picked it."""
+
+    def __init__(self, size: int, outputs: int | None = None) -> None:
+        super().__init__(size)
+        self.many = size if outputs is None else outputs
+        self.inputs, self.outputs = [0] * size, [0] * self.many
+
+    def match(self, requests: Requests) -> dict[int, int]:
+        """Return the output granted to each input that is granted one."""
+        asked = [m for outputs in requests.values() for m in outputs]
+        picks = {}
+        for n, outputs in requests.items():
+            fewest = min((asked.count(m) for m in outputs), default=0)
+            lonely = [m for m in outputs if asked.count(m) == fewest]
+            if lonely:
+                picks[n] = first_at_or_after(self.inputs[n], lonely, self.many)
+        return {first_at_or_after(self.outputs[m], inputs, self.size): m for m, inputs in _offers(picks).items()}
+
+    def take(self, grants: Mapping[int, int]) -> None:
+        """Move the pointers on both sides of each grant by one."""
+        for n, m in grants.items():
+            self.inputs[n] = (self.inputs[n] + 1) % self.many
+            self.outputs[m] = (self.outputs[m] + 1) % self.size
+
+
+class Drawn(Allocation):
+    """Each output picks the first input from a drawn one on, each input the first output that picked it likewise.
+
+    ``below(bound)`` draws: for the outputs that are asked for, then for the inputs that are picked, by number.
+    """
+
+    def __init__(self, size: int, below: Callable[[int], int], outputs: int | None = None) -> None:
+        super().__init__(size)
+        self.below, self.many = below, size if outputs is None else outputs
+
+    def match(self, requests: Requests) -> dict[int, int]:
+        """Return the output granted to each input that is granted one."""
+        picks = {}
+        for m in range(self.many):
+            inputs = [n for n, outputs in requests.items() if m in outputs]
+            if inputs:
+                picks[m] = first_at_or_after(self.below(self.size), inputs, self.size)
+        offers = _offers(picks)
+        return {n: first_at_or_after(self.below(self.many), offers[n], self.many) for n in sorted(offers)}
+
+    def take(self, grants: Mapping[int, int]) -> None:
+        """Nothing is kept."""
+
+
+def allocation(
+    kind: str, size: int, arbiter: str = "round_robin", below: Callable[[int], int] | None = None
+) -> Allocation:
     """Return the allocator of a name.
 
-    Names: ``input_first``, ``output_first``, ``islip`` (the same), ``wavefront``, ``max_size``.
+    Names: ``input_first``, ``output_first``, ``islip`` (the same), ``wavefront``, ``rr_wavefront``, ``max_size``,
+    ``loa``, and ``pim``, which needs `below`.
 
     ``input_ahead`` differs from ``input_first`` in what its inputs choose from, not in the matching.
 
@@ -220,8 +286,14 @@ def allocation(kind: str, size: int, arbiter: str = "round_robin") -> Allocation
         raise ValueError(f"arbiter must be one of {', '.join(_ARBITRATIONS)}, not {arbiter!r}")
     if kind == "wavefront":
         return Wavefront(size)
+    if kind == "rr_wavefront":
+        return FairWavefront(size)
     if kind == "max_size":
         return MaximumSize(size)
+    if kind == "loa":
+        return Lonely(size)
+    if kind == "pim" and below is not None:
+        return Drawn(size, below)
     if kind in ("input_first", "input_ahead"):
         return InputFirst(size, arbiter)
     if kind in ("output_first", "islip"):

@@ -30,6 +30,13 @@ def network_links(config: Config, topology: Topology) -> tuple[Link, ...]:
     return tuple(link._replace(latency_cycles=int(latency[link.source])) for link in topology_links(topology))
 
 
+#: allocators that hardware lacks, and why
+_SIMULATED = {
+    "max_size": "its paths take steps", "rr_wavefront": "simulator only", "loa": "simulator only",
+    "pim": "it draws at random",
+}  # fmt: skip
+
+
 def _check(config: Config) -> None:
     """Refuse values of section `router` that the simulator takes and the hardware does not."""
     router = config.router
@@ -45,8 +52,9 @@ def _check(config: Config) -> None:
     if router.stage_batches:
         raise UserError("router.stage_batches must be false in hardware, not true")
     for key in ("va", "sa"):
-        if getattr(router, key) == "max_size":
-            raise UserError(f"router.{key} must be another allocator in hardware, not max_size (its paths take steps)")
+        why = _SIMULATED.get(kind := getattr(router, key))
+        if why is not None:
+            raise UserError(f"router.{key} must be another allocator in hardware, not {kind} ({why})")
     if router.switching == "saf":
         raise UserError("router.switching must be wormhole or vct in hardware, not saf")
     if router.speculation == "shared":

@@ -109,10 +109,10 @@ def _weighted(router: int, in_port: int, in_vc: int, packet: Any, net: Any, tabl
         return _arrival(table, out, packet.dst)
     minimal = _add_line(table, out, 0, router, in_port, in_vc, packet.phase, goal, False)
     count = _add_line(table, out, minimal, router, in_port, in_vc, packet.phase, goal, True)
-    left, best, least, equal = _hops_left(table, router, goal), 0, -1.0, 0
+    left, best, least, equal = _hops_left(table, router, goal), 0, 0.0, 0
     for k in range(count):
         weight = weight_of(left, used_credits(net, router, candidate_port(out[k])), k >= minimal, memory[0])
-        if least < 0 or weight < least:
+        if k == 0 or weight < least:  # a weight may be negative, as `bias` may
             best, least, equal = k, weight, 1
         elif weight == least and (best >= minimal or k < minimal):  # a deroute only if it is strictly better
             equal += 1

@@ -124,12 +124,13 @@ def refuse_other_addresses(topology: Topology, who: str) -> None:
     Raises
     ------
     UserError
-        Naming the first such host.
+        Naming the first such host, and the same network with other addresses.
     """
     wrong = np.flatnonzero(topology.host_address != np.arange(topology.hosts))
     if len(wrong):
         host = int(wrong[0])
         raise UserError(
-            f"{who} needs addresses that are the numbers of hosts (section address); that of host {host} is "
-            f"{int(topology.host_address[host])}"
+            f"{who} needs addresses that are the numbers of hosts, as graphs have them; that of host {host} is "
+            f"{int(topology.host_address[host])} (`hopforge topology FILE --export anynet -o NAME.anynet` writes this "
+            "network as a graph; topology: {kind: edge_list, format: anynet, file: NAME.anynet} reads it)"
         )

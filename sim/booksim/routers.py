@@ -6,9 +6,13 @@ from hopforge.sim.booksim.keys import Settings, with_parameters
 
 #: allocators of both, and whether BookSim's has arbiters of a kind of their own
 _ALLOCATORS = {"islip": "islip", "separable_input_first": "input_first", "separable_output_first": "output_first",
-               "wavefront": "wavefront", "max_size": "max_size", "select": "islip"}  # fmt: skip
-_LACKS = {"pim", "loa", "rr_wavefront"}
+               "wavefront": "wavefront", "rr_wavefront": "rr_wavefront", "max_size": "max_size", "loa": "loa",
+               "pim": "pim", "select": "islip"}  # fmt: skip
 _ARBITERS = ("round_robin", "matrix")
+#: BookSim's allocators that treat requests of heads as all others
+_WITHOUT_PRIORITIES = ("islip", "max_size", "loa", "pim")
+#: allocators with iterations in brackets; those without arbiters
+_ITERATED, _BARE = ("islip", "select", "pim"), ("wavefront", "rr_wavefront", "max_size", "loa")
 #: keys that the router iq does not pass to its allocators (`Allocator::NewAllocator` without a configuration)
 _NOT_ASKED = ("arb_type", "alloc_iters")
 _MOST_CYCLES, _MOST_QUEUED = 1024, 65535
@@ -50,10 +54,8 @@ def translate_router(settings: Settings) -> dict[str, Any]:
     router |= _stages(settings, router)
     router["credit_delay_cycles"] = settings.at_least("credit_delay", 0, _MOST_CYCLES)
     if settings.at_least("hold_switch_for_packet", 0, 1):
-        if "speculation" in router:
-            settings.refuse("hold_switch_for_packet", "hopforge holds the switch without speculation only")
         router["hold_switch"] = True
-    _refuse_beside_speedups(settings, router)
+    _refuse_outputs_without_grants(settings)
     if settings.at_least("wait_for_tail_credit", 0, 1):
         router["vc_release"] = "credits"
     return router
@@ -71,8 +73,6 @@ def _stages(settings: Settings, router: dict[str, Any]) -> dict[str, Any]:
     if not 1 <= prepare + final <= _MOST_CROSSBAR:
         settings.refuse(key, f"st_prepare_delay and st_final_delay must be 1 to {_MOST_CROSSBAR} cycles together")
     if prepare + final > 1:
-        if "internal_speedup" in router:
-            settings.refuse(key, "hopforge has a crossbar of several cycles with internal_speedup = 1.0 only")
         found["crossbar_cycles"] = prepare + final
     if max(prepare + final, found["rc_cycles"]) > 1:
         found["stage_batches"] = True
@@ -110,17 +110,12 @@ def _speedups(settings: Settings, vcs: int) -> dict[str, Any]:
     return {key: value for key, value in found.items() if value != 1}
 
 
-def _refuse_beside_speedups(settings: Settings, router: dict[str, Any]) -> None:
-    """Refuse allocators that hopforge has with one crossbar port of an input and output, and one iteration, only."""
-    keys = ("input_speedup", "output_speedup", "allocator_iterations")
-    key = next((one for one in keys if one in router), "")
-    beside = "several iterations" if key == "allocator_iterations" else f"{key} of more than 1"
-    if key and router["sa"] == "max_size":
-        settings.refuse("sw_allocator", f"hopforge has {beside} with other allocators only")
-    if router.get("allocator_iterations", 1) > 1 and router["sa"] not in ("islip", "output_first"):
-        settings.refuse("sw_allocator", "hopforge has several iterations with islip or separable_output_first only")
-    if key and "arbiter" in router:
-        settings.refuse("sw_allocator", f"hopforge has {beside} with round_robin arbiters only")
+def _refuse_outputs_without_grants(settings: Settings) -> None:
+    """Refuse what BookSim's own `max_size` cannot do: it has room for as many crossbar outputs as inputs."""
+    ins, outs = (settings.at_least(key, 1, _MOST_SPEEDUP) for key in ("input_speedup", "output_speedup"))
+    if outs > ins and settings.text("sw_allocator").startswith("max_size"):
+        why = f"BookSim's max_size never grants the outputs above input_speedup = {ins}; its runs stand still"
+        settings.refuse("output_speedup", why)
 
 
 def _allocators(settings: Settings) -> dict[str, Any]:
@@ -131,14 +126,15 @@ def _allocators(settings: Settings) -> dict[str, Any]:
     for key, ours in (("vc_allocator", "va"), ("sw_allocator", "sa")):
         name, parameters = with_parameters(settings.text(key))
         if name not in _ALLOCATORS:
-            why = f"hopforge has no allocator {name}" if name in _LACKS else "BookSim has no such allocator"
-            settings.refuse(key, f"{why}; it has {', '.join(_ALLOCATORS)}")
+            settings.refuse(key, f"BookSim has no such allocator; it has {', '.join(_ALLOCATORS)}")
         found[ours] = _ALLOCATORS[name]
-        if name in ("islip", "select"):
+        if name in _ITERATED:
             iterations[key] = _iterations(settings, key, name, parameters)
+        if name in ("islip", "select"):
             arbiters[key] = "round_robin"
-        elif name not in ("wavefront", "max_size"):
-            iterations[key] = 1
+        elif name not in (*_BARE, "pim"):
+            if name == "separable_output_first":  # else it is not our iterated allocator
+                iterations[key] = 1
             arbiters[key] = parameters[0] if parameters else "round_robin"
             if arbiters[key] not in _ARBITERS:
                 settings.refuse(key, f"hopforge has arbiters {', '.join(_ARBITERS)}")
@@ -155,13 +151,13 @@ def _allocators(settings: Settings) -> dict[str, Any]:
 
 
 def _iterations(settings: Settings, key: str, name: str, parameters: list[str]) -> int:
-    """Return the iterations of ``islip(n)``; ``select`` is iSLIP of one iteration that knows priorities."""
+    """Return the iterations of ``islip(n)``, ``pim(n)``; ``select`` is iSLIP of one iteration that knows priorities."""
     if not parameters:
         return 1
     if name == "select" and parameters[0] != "1":
         settings.refuse(key, "hopforge has select with one iteration only; in further ones BookSim's keeps old grants")
     if not parameters[0].isdecimal() or not 1 <= int(parameters[0]) <= _MOST_ITERATIONS:
-        settings.refuse(key, f"hopforge's islip makes 1 to {_MOST_ITERATIONS} iterations")
+        settings.refuse(key, f"hopforge's {name} makes 1 to {_MOST_ITERATIONS} iterations")
     return int(parameters[0])
 
 
@@ -174,11 +170,10 @@ def _speculation(settings: Settings) -> dict[str, Any]:
     settings.must_be("spec_check_cred", 1, "hopforge drops speculative grants without a credit")
     (own, rest), (other, others) = (_allocator(settings, key) for key in ("sw_allocator", "spec_sw_allocator"))
     if other == "prio":
-        if own in ("max_size", "select"):
-            lacks = "BookSim's max_size knows no" if own == "max_size" else "hopforge's iSLIP knows no"
-            settings.refuse("speculative", f"{lacks} priorities; hopforge shares sw_allocator = islip only")
+        if own == "select":
+            settings.refuse("speculative", "hopforge's iSLIP knows no priorities, as select does")
         settings.no_effect("for a spec_sw_allocator of its own only", "spec_mask_by_reqs")
-        return {"speculation": "shared" if own == "islip" else True}
+        return {"speculation": "shared" if own in _WITHOUT_PRIORITIES else True}
     settings.must_be("spec_mask_by_reqs", 0, "hopforge masks by grants, not by requests")
     if (_ALLOCATORS.get(other), others) != (_ALLOCATORS[own], rest):
         settings.refuse("spec_sw_allocator", f"must be prio or the switch allocator {settings.text('sw_allocator')}")

@@ -24,6 +24,7 @@ from hopforge.model.lookup.assisted_cache import (
     run_operations,
 )
 from hopforge.model.lookup.belady import KeyStreams, optimal_misses
+from hopforge.sim.hits.expected_memory import refuse_beyond_expected
 from hopforge.sim.hits.replay import PIECE_PACKETS, Hosts, Replay, Ways
 from hopforge.sim.hits.replay_result import ReplayResult
 from hopforge.sim.traffic.packet_stream import PacketStream
@@ -37,6 +38,8 @@ HELP_COUNTS = (
 """What is counted beside the counts of every replay."""
 
 _BYTES = 40  # of an operation, while they are gathered and run
+#: of a packet, and of each of its lookups, at the peak: measured on meshes of 2, 16 and 64 hosts (2026)
+_PACKET_BYTES, _LOOKUP_BYTES = 50, {"prefetch": 120, "prefetch_cycles": 150, "refill": 85}
 
 
 class HelpError(UserError, ValueError):
@@ -85,6 +88,11 @@ class Help:
     def any(self) -> bool:
         """Whether there is any."""
         return self != Help()
+
+    @property
+    def lookup_bytes(self) -> int:
+        """Bytes that each lookup takes at the peak."""
+        return max((size for name, size in _LOOKUP_BYTES.items() if getattr(self, name) is not None), default=_BYTES)
 
     def check(self, config: Config, unmatched: bool) -> None:
         """Refuse a configuration whose caches cannot be helped.
@@ -158,6 +166,9 @@ def run_help(replay: Replay, config: Config, workload: PacketStream, wanted: Hel
             f"routing.spread: must be flow for help with routing caches, not {config.routing.spread}: nobody knows to "
             "which address of its destination a packet goes next"
         )
+    refuse_beyond_expected(
+        replay, workload, "prefetch and refill for {}", per_packet=_PACKET_BYTES, per_lookup=wanted.lookup_bytes
+    )
     sources, destinations = replay.that_work(*workload.all_packets())
     to, begins = messages_ahead(sources, destinations, wanted.prefetch or 0)
     return run_assisted_packets(replay, config, (sources, destinations, to, begins), wanted, bounds=bounds)

@@ -10,6 +10,8 @@ from hopforge.sim.hits.analytic import LookupPowers, lookup_energy
 
 #: bytes of a line of the routing cache (spec/lookup.md)
 LINE_BYTES = 12
+#: queues at a port of a packet router: adaptive, to an intermediate destination, to the destination
+PACKET_QUEUES = 3
 #: bits of a flit beside its data: head, tail, VC
 FLIT_CONTROL_BITS = 4
 
@@ -42,17 +44,29 @@ class SwitchShape:
     ----------
     ports, vcs, flits, bits : int
         Ports; virtual channels of each; flits of each; bits of data of a flit.
+    output_flits : int
+        Flits of the queue of each output VC (input-output-queued switches, which allocate no VCs); 0: there is none.
     """
 
     ports: int
     vcs: int
     flits: int
     bits: int
+    output_flits: int = 0
 
     @property
     def word(self) -> int:
         """Bits of a flit as it is stored."""
         return self.bits + FLIT_CONTROL_BITS
+
+    @property
+    def stored(self) -> int:
+        """Flits that all its buffers hold."""
+        return self.ports * self.vcs * (self.flits + self.output_flits)
+
+    def allocates_vcs(self, config: Config) -> bool:
+        """Whether it has a VC allocator."""
+        return config.router.va != "free_queue" and self.output_flits == 0
 
 
 def _engines(config: Config, shape: SwitchShape) -> int:
@@ -69,13 +83,11 @@ def switch_areas(config: Config, shape: SwitchShape, *, cached: bool) -> dict[st
     in_latches = config.router.flit_buffers == "latches"
     engines = _engines(config, shape)
     return {
-        "buffers": p
-        * shape.vcs
-        * shape.flits
+        "buffers": shape.stored
         * shape.word
         * (energy.latch_um2_per_bit if in_latches else energy.buffer_um2_per_bit),
         "crossbar": p * p * shape.word * energy.crossbar_um2_per_bit,
-        "VC allocator": 0.0 if config.router.va == "free_queue" else (p * shape.vcs) ** 2 * energy.vc_allocator_um2,
+        "VC allocator": (p * shape.vcs) ** 2 * energy.vc_allocator_um2 if shape.allocates_vcs(config) else 0.0,
         "switch allocator": p * p * (energy.switch_allocator_um2 + shape.vcs * energy.switch_allocator_vc_um2),
         "port control": p * energy.port_um2,
         "lookup engines": engines * energy.engine_um2 if cached else 0.0,
@@ -117,14 +129,15 @@ def switch_energy(
     areas = switch_areas(config, shape, cached=cached)
     memory = {"caches", "TCAM"} | ({"buffers"} if config.router.flit_buffers == "memory" else set())
     logic_mm2 = sum(area for part, area in areas.items() if part not in memory) * 1e-6
-    buffer_kib = askers * shape.flits * shape.word / 8192 if "buffers" in memory else 0.0
+    buffer_kib = shape.stored * shape.word / 8192 if "buffers" in memory else 0.0
+    buffers = 1 if shape.output_flits == 0 else 2  # that a flit passes
     return {
         "lookup": lookup_j,
-        "buffers": 2e-12 * bits * energy.buffer_pj_per_bit,
+        "buffers": 2e-12 * buffers * bits * energy.buffer_pj_per_bit,
         "crossbar": 1e-12 * bits * shape.ports * energy.crossbar_pj_per_bit,
-        "VC allocation": 0.0
-        if config.router.va == "free_queue"
-        else 1e-12 * traffic.packets * askers * energy.vc_allocation_pj,
+        "VC allocation": 1e-12 * traffic.packets * askers * energy.vc_allocation_pj
+        if shape.allocates_vcs(config)
+        else 0.0,
         "switch allocation": 1e-12 * traffic.flits * askers * energy.switch_allocation_pj,
         "static, caches and TCAM": switches * seconds * static_lookup_w,
         "static, buffers": switches * seconds * buffer_kib * energy.sram_mw_per_kib * 1e-3,
@@ -133,8 +146,13 @@ def switch_energy(
 
 
 def shape_of(config: Config, ports: int, bits: int) -> SwitchShape:
-    """Return the size of the switches of section `router`, with `ports` ports and flits of `bits` bits."""
-    return SwitchShape(ports, config.router.vcs, config.router.buffer_flits, bits)
+    """Return the size of the switches of section `router`, with `ports` ports and flits of `bits` bits of data."""
+    router = config.router
+    if router.model == "packet":  # three queues of whole packets at every port (docs/definitions/torus-router.md)
+        flits = -(-8 * config.packet.packet_bytes // bits) * config.packet.queue_packets
+        return SwitchShape(ports, PACKET_QUEUES, flits, bits)
+    output_flits = router.output_buffer_flits if router.model == "input_output_queued" else 0
+    return SwitchShape(ports, router.vcs, router.buffer_flits, bits, output_flits)
 
 
 def energy_rows(config: Config, shape: SwitchShape, switches: int, traffic: Traffic) -> list[dict[str, float | str]]:

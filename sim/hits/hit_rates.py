@@ -25,7 +25,9 @@ from hopforge.sim.hits.analytic import LatencySet, LookupPowers, line_rate_gbps,
 from hopforge.sim.hits.assisted import HELP_COUNTS, Assisted, Help, run_help
 from hopforge.sim.hits.bounds import BOUNDS, add_gap_share, bounds_of, bounds_row, why_no_bounds
 from hopforge.sim.hits.cache_inputs import cache_classes
+from hopforge.sim.hits.expected_memory import refuse_beyond_expected
 from hopforge.sim.hits.help_figures import add_help_figures, help_rows
+from hopforge.sim.hits.kept_lookups import BYTES_OF_A_LOOKUP, BYTES_OF_A_PACKET
 from hopforge.sim.hits.prepared import HitsSetup, prepare_hits
 from hopforge.sim.hits.replay import send_all
 from hopforge.sim.hits.replay_result import COUNTS, ReplayResult
@@ -136,6 +138,10 @@ def run_hits(
         return report(config, ready.topology, ready.workload, helped.result, helped.bounds, (wanted, helped))
     none = why_no_bounds(config) if bounds else None
     if sizes or (bounds and none is None):
+        what = "sizes of caches for {}" if sizes else "bounds of {} (--no-bounds)"
+        refuse_beyond_expected(
+            ready.caches, ready.workload, what, per_packet=BYTES_OF_A_PACKET, per_lookup=BYTES_OF_A_LOOKUP
+        )
         ready.caches.keep_lookups()
     result = send_all(ready.caches, ready.workload, progress)
     none = why_no_bounds(config, int(result.unmatched.sum())) if bounds else None

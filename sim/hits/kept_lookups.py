@@ -7,7 +7,10 @@ from hopforge.model.free_memory import refuse_beyond_memory
 from hopforge.model.kernel.compile import kernel
 from hopforge.model.lookup.belady import KeyStreams
 
-_BYTES_OF_A_LOOKUP = 8  # its number, and when its key is asked for again
+#: its number, and when its key is asked for again
+BYTES_OF_A_LOOKUP = 8
+#: its way
+BYTES_OF_A_PACKET = 4
 
 
 class KeptLookups:
@@ -44,7 +47,7 @@ class KeptLookups:
         for of_packet, first, caches, _ in self._pieces:
             _count(of_packet, first, caches, counts)
         starts = np.concatenate([[0], np.cumsum(counts)])
-        refuse_beyond_memory(int(starts[-1]) * _BYTES_OF_A_LOOKUP, f"bounds of {starts[-1]:,} lookups (--no-bounds)")
+        refuse_beyond_memory(int(starts[-1]) * BYTES_OF_A_LOOKUP, f"bounds of {starts[-1]:,} lookups (--no-bounds)")
         numbers = np.empty(starts[-1], np.int32)
         place = starts[:-1].copy()
         for of_packet, first, caches, slots in self._pieces:

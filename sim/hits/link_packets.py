@@ -15,6 +15,7 @@ from hopforge.model.errors import UserError
 from hopforge.model.free_memory import refuse_beyond_memory
 from hopforge.model.input_file import read_input_text
 from hopforge.model.kernel.compile import kernel
+from hopforge.sim.hits.expected_memory import refuse_beyond_expected
 from hopforge.sim.hits.replay import PIECE_PACKETS, Replay
 from hopforge.sim.traffic.packet_stream import PacketStream
 
@@ -23,6 +24,7 @@ __all__ = ["LinkStream", "PacketFileError", "network_links", "read_link"]
 MOST_BYTES = 1 << 20
 """Of a packet."""
 
+_LOOKUP_BYTES = 72  # of a packet at a link, at the peak
 _COLUMNS = ("destination", "bytes", "source")
 
 
@@ -120,6 +122,7 @@ def network_links(caches: Replay, workload: PacketStream, slot_bytes: int) -> Li
     UserError
         They do not fit in memory.
     """
+    refuse_beyond_expected(caches, workload, "links of {}", per_packet=4, per_lookup=_LOOKUP_BYTES)
     address, pieces = caches.topology.host_address, []
     counts = np.zeros(caches.inputs.caches, np.int64)
     for sources, destinations in workload.chunks():
@@ -130,7 +133,7 @@ def network_links(caches: Replay, workload: PacketStream, slot_bytes: int) -> Li
             _count(*pieces[-1][:3], counts)
     starts = np.concatenate([[0], np.cumsum(counts)])
     total = int(starts[-1])
-    refuse_beyond_memory(72 * total, f"links of {total:,} packets")
+    refuse_beyond_memory(_LOOKUP_BYTES * total, f"links of {total:,} packets")
     keys, came_from, place = np.empty(total, np.int64), np.empty(total, np.int64), starts[:-1].copy()
     for of_packet, first, numbers, asked, senders in pieces:
         _scatter(of_packet, first, numbers, asked, np.asarray(senders, np.int64), place, keys, came_from)

@@ -57,10 +57,11 @@ def run_packet_series(network: PacketNetwork, progress: Callable[[int, int], Non
         detours = new["detours_outflank"] + new["detours_wraparound"]
         rows.append(
             {
-                "time": end * unit, "load": network.load, "accepted": new["delivered"] / (end - begin) * scale,
+                "time": end * unit, "load": network.load, "packets": new["delivered"],
+                "accepted": new["delivered"] / (end - begin) * scale,
                 "latency": new["lifetime_sum"] / packets * settings.cycle_ns * some, "latency_p50": found[0],
                 "latency_p95": found[1], "latency_p99": found[2], "hops": (new["hops_sum"] / packets + 1) * some,
-                "derouted_share": detours / max(new["injected"], 1),
+                "derouted_share": detours / new["injected"] if new["injected"] else np.nan,
                 "channel_load_mean": float(loads[k].mean()), "channel_load_max": float(loads[k].max()),
             }
         )  # fmt: skip

@@ -112,7 +112,7 @@ def run_packets(
     network.check_conservation()
     delivered = int(counters["delivered"])  # none, where failures took all
     each = delivered or math.nan
-    taken = max(int(counters["injected"]), 1)
+    taken = int(counters["injected"]) or math.nan
     finish = max(int(counters["finish"]) or network.cycle, 1)
     links = int((network.topology.peer_router >= 0).sum())
     unit = network.period_cycles * network.load / network.settings.message_packets
@@ -153,6 +153,8 @@ def percentile(histogram: NDArray[np.int64], share: float, longest: int) -> floa
 
 def measurement_rows(found: PacketMeasurement) -> list[tuple[str, str]]:
     """Say what `hopforge net` shows: subject and words."""
+    outflanked, wrapped = (figure(100 * share, ".2f") for share in (found.outflanked, found.wrapped))
+    refused = figure(found.refused, ".3f")
     return [
         ("load", f"{found.load:.4g} of the load that saturates the bisection under uniform traffic"),
         ("accepted", f"{found.accepted:.4g}" + ("" if found.complete else ", NOT SUSTAINED: the run was given up")),
@@ -163,8 +165,8 @@ def measurement_rows(found: PacketMeasurement) -> list[tuple[str, str]]:
             if found.packets else "no packet arrived",
         ),
         ("routers visited", figure(found.hops, ".3f")),
-        ("detours", f"{100 * found.outflanked:.2f} % outflank, {100 * found.wrapped:.2f} % wraparound"),
-        ("links", f"busy {100 * found.link_load:.1f} % of the time; {found.refused:.3f} packets sent back for each"),
+        ("detours", f"{outflanked} % outflank, {wrapped} % wraparound"),
+        ("links", f"busy {100 * found.link_load:.1f} % of the time; {refused} packets sent back for each"),
         (
             "cycles",
             f"{found.cycles:,} of {found.cycle_ns:g} ns; {found.packets:,} packets, {found.cpu_seconds:.2f} s",
@@ -175,11 +177,12 @@ def measurement_rows(found: PacketMeasurement) -> list[tuple[str, str]]:
 def message_table(network: PacketNetwork) -> pd.DataFrame:
     """Mean lifetime by number of the message, over all nodes: columns message, packets, lifetime_ns."""
     sums: Any = network.message_sums
+    packets = sums["packets"]
     return pd.DataFrame(
         {
             "message": range(len(sums)),
-            "packets": sums["packets"],
-            "lifetime_ns": sums["lifetime"] / sums["packets"].clip(min=1) * network.settings.cycle_ns,
+            "packets": packets,
+            "lifetime_ns": sums["lifetime"] / np.where(packets, packets, np.nan) * network.settings.cycle_ns,
         }
     )
 

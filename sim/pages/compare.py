@@ -15,6 +15,7 @@ import pandas as pd
 from scipy.special import stdtrit
 
 from hopforge.model.errors import UserError
+from hopforge.model.output.column_notes import column_notes
 from hopforge.sim.pages.find import find_results
 
 __all__ = ["Comparison", "Subject", "compare_results", "subject_at"]
@@ -72,7 +73,7 @@ class Comparison:
     table : DataFrame
         A row for each figure: columns that name it, ``figure``, ``first``, ``second``, ``difference`` (second − first),
         ``difference_percent`` of the first, ``interval`` (half width of the 95 % interval of the difference; empty if
-        the runs give none), ``verdict``.
+        the runs give none), ``verdict``. A value that a result does not have is NaN, and with it the difference.
     left_out : list of str
         Rows that only one of both has.
     """
@@ -129,13 +130,15 @@ def compare_results(first: Subject, second: Subject) -> Comparison:
     kind = _KINDS[name]
     ours, theirs = (_numbers(each, name, kind) for each in (first, second))
     names = [each for each in kind.names if each in ours and each in theirs]
+    if "variant" in names and ours["variant"].nunique() == theirs["variant"].nunique() == 1:
+        names.remove("variant")  # the name of a file without variants: there is nothing to match
     groups = [_groups(table, names) for table in (ours, theirs)]
     both = [key for key in groups[0] if key in groups[1]]
     if not both:
         known = "; ".join(", ".join(_called(names, key) for key in list(group)[:_MOST_NAMED]) for group in groups)
         raise UserError(f"{' and '.join(called)}: no row of {name} in common ({known})")
-    rows = [row for key in both for row in _rows(kind, names, key, groups[0][key], groups[1][key])]
-    if not rows:
+    rows = [row for key in both for row in _rows(name, names, key, groups[0][key], groups[1][key])]
+    if not any(np.isfinite(row["first"]) and np.isfinite(row["second"]) for row in rows):
         raise UserError(f"{' and '.join(called)}: no figure of {name} is a number in both")
     alone = [_called(names, key) for a, b in (groups, groups[::-1]) for key in a if key not in b]
     return Comparison(first, second, _changed(first.config, second.config), pd.DataFrame(rows), alone)
@@ -149,7 +152,7 @@ def _called_briefly(*subjects: Subject) -> list[str]:
 
 
 def _numbers(subject: Subject, name: str, kind: _Kind) -> pd.DataFrame:
-    """Return a table whose figures are numbers; what is not there is NaN."""
+    """Return a table whose figures are numbers; what is not there is NaN, such as the hit rate of no lookups."""
     table = subject.tables[name]
     found: dict[str, Any] = {}
     for figure in (*kind.figures, f"{kind.interval_of}_interval"):
@@ -158,6 +161,8 @@ def _numbers(subject: Subject, name: str, kind: _Kind) -> pd.DataFrame:
                 found[figure] = table[figure].to_numpy(float)
             except (TypeError, ValueError):
                 raise UserError(f"{subject.name}: column {figure} of {name} holds what is no number") from None
+    if "hit_rate" in found and "lookups" in table:
+        found["hit_rate"] = np.where(table["lookups"].to_numpy() > 0, found["hit_rate"], np.nan)
     return table.assign(**found)
 
 
@@ -179,8 +184,13 @@ class _Figure(NamedTuple):
     freedom: float
 
 
+_NOT_THERE = _Figure(np.nan, np.nan, _BATCHES - 1)
+
+
 def _figure(rows: pd.DataFrame, name: str, interval: str) -> _Figure:
-    """Return mean, standard error (NaN: not known) and its degrees of freedom."""
+    """Return mean, standard error (NaN: not known) and its degrees of freedom, of the runs that have the figure."""
+    if name not in rows or not len(rows := rows[np.isfinite(rows[name].to_numpy(float))]):
+        return _NOT_THERE
     values = rows[name].to_numpy(float)
     mean = float(values.mean())
     # equal values do not say how far they spread, but each run has an interval of its own
@@ -191,25 +201,51 @@ def _figure(rows: pd.DataFrame, name: str, interval: str) -> _Figure:
 
 
 def _rows(
-    kind: _Kind, names: Sequence[str], key: Sequence[Any], ours: pd.DataFrame, theirs: pd.DataFrame
+    table: str, names: Sequence[str], key: Sequence[Any], ours: pd.DataFrame, theirs: pd.DataFrame
 ) -> Iterator[dict[str, Any]]:
-    full = any("saturated" in rows and bool(rows["saturated"].any()) for rows in (ours, theirs))
+    kind = _KINDS[table]
+    full = _saturated(ours) or _saturated(theirs)
+    cycles = {name for name, note in column_notes(table, kind.figures).items() if note.unit == "cycles"}
+    other_cycles = _cycle_ns(ours) != _cycle_ns(theirs)
     for name in kind.figures:
-        if name not in ours or name not in theirs:
-            continue
         interval = f"{name}_interval" if name == kind.interval_of else ""
         a, b = (_figure(rows, name, interval) for rows in (ours, theirs))
-        if not (np.isfinite(a.mean) and np.isfinite(b.mean)) or (name == "hit_rate" and a.mean == b.mean == 0):
+        if np.isnan(a.mean) and np.isnan(b.mean):
             continue
-        half = _half_width(a, b)
-        difference = b.mean - a.mean
+        comparable = not (other_cycles and name in cycles)
+        half = _half_width(a, b) if comparable else np.nan
+        difference = b.mean - a.mean if comparable else np.nan
         yield {
             **dict(zip(names, key, strict=True)), "figure": name, "first": a.mean, "second": b.mean,
             "difference": difference,
             "difference_percent": 100 * difference / a.mean if a.mean else np.nan,
             "interval": half,
-            "verdict": _verdict(difference, half, saturated=full and "latency" in name),
+            "verdict": _alone(a, b) or (
+                _verdict(difference, half, saturated=full and _is_time(name)) if comparable else "other cycles"
+            ),
         }  # fmt: skip
+
+
+def _saturated(rows: pd.DataFrame) -> bool:
+    """Return whether sources did not keep up in some run; packet routers say it the other way round."""
+    if "sustained" in rows:
+        return not bool(rows["sustained"].all())
+    return "saturated" in rows and bool(rows["saturated"].any())
+
+
+def _is_time(figure: str) -> bool:
+    """Tell whether it grows with the length of a saturated run."""
+    return "latency" in figure or "lifetime" in figure
+
+
+def _cycle_ns(rows: pd.DataFrame) -> float:
+    """Return the length of a cycle; 0: not set."""
+    return float(rows["cycle_ns"].iloc[0]) if "cycle_ns" in rows else 0.0
+
+
+def _alone(a: _Figure, b: _Figure) -> str:
+    """Say which of two results has a figure that the other one has not."""
+    return "only in second" if np.isnan(a.mean) else "only in first" if np.isnan(b.mean) else ""
 
 
 def _half_width(a: _Figure, b: _Figure) -> float:

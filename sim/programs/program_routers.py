@@ -18,8 +18,6 @@ __all__ = ["ApplicationError", "cycle_ns", "packet_config", "packet_router_confi
 MISS_CYCLES = 3
 #: flits of a file that does not say
 FLIT_BYTES = 64
-#: virtual channels of a link between packet routers (docs/definitions/torus-router.md)
-PACKET_VCS = 3
 #: most flits of a buffer
 MOST_FLITS = 65535
 
@@ -50,10 +48,6 @@ def sized_router(config: Config) -> Config:
     if "flit_bytes" not in config.traffic.model_fields_set:
         traffic = config.traffic.model_copy(update={"flit_bytes": FLIT_BYTES})
         config = config.model_copy(update={"traffic": traffic})
-    if _on_packet_routers(config):  # for the energy: three queues of whole packets
-        queue_flits = -(-config.packet.packet_bytes // config.traffic.flit_bytes) * config.packet.queue_packets
-        sizes = {"vcs": PACKET_VCS, "buffer_flits": min(queue_flits, MOST_FLITS)}
-        return config.model_copy(update={"router": config.router.model_copy(update=sizes)})
     if "buffer_flits" not in config.router.model_fields_set:
         flits = 2 * (switch_ns(config) + _longest_ns(config)) / cycle_ns(config)
         router = config.router.model_copy(update={"buffer_flits": min(1 << ceil(log2(max(flits, 1.0))), MOST_FLITS)})

@@ -60,7 +60,7 @@ def read_counters(
         Latency of its packets.
     """
     state = built.state
-    packets = max(int(state["measured"]), 1)
+    packets = int(state["measured"])
     received = state.senders["flits_received"] * (built.flit_cycles / cycles)
     between = topology.peer_router.reshape(-1) >= 0
     channel = state["output_port"]["flits"][between] * (built.flit_cycles / cycles) if between.any() else np.zeros(1)
@@ -69,16 +69,16 @@ def read_counters(
         for share in (0.5, 0.95, 0.99)
     )
     return {
-        "packets": int(state["measured"]),
+        "packets": packets,
         "latency_median": median,
         "latency_p95": p95,
         "latency_p99": p99,
-        "latency_max": largest_of(int(state["latency_max"]), int(state["measured"])),
+        "latency_max": largest_of(int(state["latency_max"]), packets),
         **network_latencies(state, built.bin_cycles),
-        "hops": mean_of(int(state["hops_sum"]), int(state["measured"])),
+        "hops": mean_of(int(state["hops_sum"]), packets),
         **_message_latencies(state, mean, median, p95, p99),
         # one nan for all, with which equal measurements are equal
-        "derouted_share": math.nan if math.isnan(derouted := built.derouted()) else derouted / packets,
+        "derouted_share": derouted / packets if packets and not math.isnan(derouted := built.derouted()) else math.nan,
         "accepted": float(received.mean()),
         "accepted_worst": float(received.min()),
         "channel_load_max": float(channel.max()),

@@ -79,4 +79,5 @@ def knee_words(knee: Knee) -> tuple[str, str]:
         return f"above {knee.carried:.4g}", "the loads end before the knee (simulation.knee_percent adds more)"
     if knee.carried is None:
         return f"below {knee.saturated:.4g}", "the loads begin beyond the knee (simulation.knee_percent adds more)"
-    return f"{knee.carried:.4g} to {knee.saturated:.4g}", f"known within {knee.gap:.1%} (simulation.knee_percent)"
+    within = f"known within {100 * knee.gap:.1f} % (simulation.knee_percent)"
+    return f"{knee.carried:.4g} to {knee.saturated:.4g}", within

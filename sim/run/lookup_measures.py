@@ -1,5 +1,6 @@
 """What the routing caches of a simulated network did: counts per engine, and in all."""
 
+import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -62,8 +63,8 @@ def lookup_table(topology: Topology, lookup: LookupState) -> "pd.DataFrame":
 
 
 def lookup_totals(lookup: LookupState | None) -> dict[str, Any]:
-    """Return the columns `lookups` to `unmatched` of a measurement; all 0 if routes come from tables."""
+    """Return the columns `lookups` to `unmatched` of a measurement: all 0 if routes come from tables, the rate NaN."""
     counts = {} if lookup is None else {name: int(column.sum()) for name, column in lookup.counts.items()}
     total = {name: counts.get(name, 0) for name in ("hits", "merges", *CAUSES)}
     lookups, hits = sum(total.values()), total.pop("hits")
-    return {"lookups": lookups, "hit_rate": hits / lookups if lookups else 0.0, **total}
+    return {"lookups": lookups, "hit_rate": hits / lookups if lookups else math.nan, **total}

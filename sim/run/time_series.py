@@ -35,8 +35,9 @@ class TimeSeries:
     Attributes
     ----------
     bins : DataFrame
-        A row per bin: `time` of its end (µs, or cycles), `load` offered, `accepted`, `latency` (ns, or cycles) with
-        `latency_p50`, `_p95`, `_p99`, `hops` (routers visited), `derouted_share`, `channel_load_mean`, `_max`.
+        A row per bin: `time` of its end (µs, or cycles), `load` offered, `packets` that arrived, `accepted`, `latency`
+        (ns, or cycles) with `latency_p50`, `_p95`, `_p99`, `hops` (routers visited), `derouted_share`,
+        `channel_load_mean`, `_max`.
     estimates : DataFrame
         Learned times of the chosen routers: `time`, `router`, `port`, `mean` and `least` over the rows.
     distribution : DataFrame
@@ -154,12 +155,13 @@ def run_series(run: Simulation, progress: Callable[[int, int], None], *, channel
         ]
         means = {"latency": "latency_sum", "hops": "hops_sum"}
         mean = {name: int(state[total_of]) / packets if packets else np.nan for name, total_of in means.items()}
+        derouted = built.derouted() / packets if packets else np.nan
         rows.append(
             {
-                "time": end * scale / unit, "load": run.load,
+                "time": end * scale / unit, "load": run.load, "packets": packets,
                 "accepted": float(state.senders["flits_received"].mean()) * rate,
                 "latency": mean["latency"] * scale, "latency_p50": found[0], "latency_p95": found[1],
-                "latency_p99": found[2], "hops": mean["hops"], "derouted_share": built.derouted() / max(packets, 1),
+                "latency_p99": found[2], "hops": mean["hops"], "derouted_share": derouted,
                 "channel_load_mean": float(channel.mean()), "channel_load_max": float(channel.max()),
             }
         )  # fmt: skip
@@ -219,7 +221,7 @@ def series_rows(series: TimeSeries) -> list[tuple[str, str]]:
     """Say what `hopforge series` shows: subject and words."""
     bins, unit = series.bins, series.time_unit
     part = bins[bins["time"] > series.converged[-1][0]]  # after the last change of the load or of the network
-    last = part.tail(max(int(len(part) * STEADY_SHARE), 1)).mean()
+    last = _mean_of_packets(part.tail(max(int(len(part) * STEADY_SHARE), 1)))
     rows = [("simulated", f"{bins['time'].iloc[-1]:.6g} {unit} in {len(bins)} bins")]
     for begin, after in series.converged:
         text = "latency did not converge" if np.isnan(after) else f"latency converged after {after:.4g} {unit}"
@@ -234,6 +236,17 @@ def series_rows(series: TimeSeries) -> list[tuple[str, str]]:
     detours = "" if np.isnan(share) else f", derouted {100 * share:.2f} %"
     rows.append(("routers visited", f"{figure(last['hops'], '.3f')}{detours}"))
     return rows
+
+
+def _mean_of_packets(bins: pd.DataFrame) -> pd.Series:
+    """Return means over bins of the same length: of what packets have (NaN without any), over the packets of all."""
+    found = bins.mean()
+    weights = bins["packets"]
+    for name in ("latency", "latency_p99", "hops", "derouted_share"):
+        there = bins[name].notna() & (weights > 0)
+        total = weights[there].sum()
+        found[name] = (bins[name] * weights)[there].sum() / total if total else np.nan
+    return found
 
 
 def failure_times(series: TimeSeries) -> list[float]:

@@ -17,6 +17,11 @@ from hopforge.sim.start.preparation import COMMANDS, for_command, prepare
 __all__ = ["Verdict", "check_commands", "check_for", "useless_lines", "useless_sections", "verdict_rows"]
 
 
+#: the demo does what can be done; topology uses most sections in one of its formats only; bounds simulate nothing
+_NO_RUNS = ("demo", "topology", "bounds")
+_MOST_NAMED = 5  # commands of a line
+
+
 @dataclass(frozen=True)
 class Verdict:
     """Whether a file is good for a command.
@@ -31,12 +36,15 @@ class Verdict:
         Why the file is no good for it, with file and line; empty: it is good.
     routing : str
         Of `net`: how virtual channels keep its routing free of deadlock, if the algorithm says so.
+    unused : tuple of str
+        Sections and keys of the file that it does not read.
     """
 
     command: str
     asked: bool = True
     reason: str = ""
     routing: str = ""
+    unused: tuple[str, ...] = ()
 
     @property
     def good(self) -> bool:
@@ -61,9 +69,9 @@ def check_commands(config: Config, progress: Callable[[str], None] = lambda comm
                 found.append(Verdict(command, asked=False))
                 continue
             progress(command)
-            reason, proof = _prepared(command, config)
+            reason, proof, unused = _prepared(command, config)
             routing = _routing_words(config, proof) if command == "net" and not reason else ""
-            found.append(Verdict(command, reason=reason, routing=routing))
+            found.append(Verdict(command, reason=reason, routing=routing, unused=unused))
     return found
 
 
@@ -89,17 +97,18 @@ def _routing_words(config: Config, proof: str) -> str:
     return "; ".join(part for part in (f"{config.routing.algorithm}: {verdict}", words, advice) if part)
 
 
-def _prepared(command: str, config: Config) -> tuple[str, str]:
-    """Prepare a command; returns why it cannot be, and how its network was proved free of deadlock."""
+def _prepared(command: str, config: Config) -> tuple[str, str, tuple[str, ...]]:
+    """Prepare a command; returns why it cannot be, how its network was proved free of deadlock, and what is unused."""
     try:
-        found = prepare(command, for_command(command, config))
+        used = for_command(command, config)
+        found = prepare(command, used)
     except UserError as error:
-        return with_place(str(error)), ""
+        return with_place(str(error)), "", ()
     except OSError as error:
-        return (f"{error.filename}: {error.strerror}" if error.filename else str(error)), ""
+        return (f"{error.filename}: {error.strerror}" if error.filename else str(error)), "", ()
     except MemoryError:
-        return out_of_memory(), ""
-    return "", str(getattr(found, "proof", ""))
+        return out_of_memory(), "", ()
+    return "", str(getattr(found, "proof", "")), tuple(used.unused)
 
 
 def check_for(command: str, config: Config) -> tuple[Config, str]:
@@ -120,8 +129,7 @@ def check_for(command: str, config: Config) -> tuple[Config, str]:
 
 def useless_sections(config: Config, verdicts: Sequence[Verdict]) -> dict[str, str]:
     """Return the sections of a file for which only commands are that it is no good for, with the first reason."""
-    # the demo does what can be done; topology uses most sections in one of its formats only; bounds simulate nothing
-    real = [verdict for verdict in verdicts if verdict.command not in ("demo", "topology", "bounds")]
+    real = [verdict for verdict in verdicts if verdict.command not in _NO_RUNS]
     nobody = unused_sections(config, [verdict.command for verdict in real if verdict.good])
     found = {}
     for section in nobody:
@@ -154,4 +162,28 @@ def verdict_rows(config: Config, verdicts: Sequence[Verdict]) -> list[tuple[str,
             reasons.setdefault(words, []).append(verdict.command)
     rows += [("not for", f"{', '.join(commands)}: {words}") for words, commands in reasons.items()]
     unused = unused_sections(config, good)
-    return rows + ([("not used", ", ".join(unused))] if unused else [])
+    partly = _partly_used([each for each in verdicts if each.good and each.command not in _NO_RUNS], unused)
+    nobody = [key for key, words in partly.items() if not words]
+    rows += [("not used", ", ".join([*unused, *nobody]))] if unused or nobody else []
+    lines: dict[str, list[str]] = {}
+    for key, words in partly.items():
+        lines.setdefault(words, []).append(key)
+    return rows + [("used in part", f"{', '.join(keys)}: {words}") for words, keys in lines.items() if words]
+
+
+def _partly_used(good: Sequence[Verdict], unused: Sequence[str]) -> dict[str, str]:
+    """Return the keys that some of the commands do not read that read their section, and which do; empty: none does."""
+    found = {}
+    for key in dict.fromkeys(key for verdict in good for key in verdict.unused if "." in key and key not in unused):
+        concerned = [verdict for verdict in good if key.split(".", 1)[0] not in verdict.unused]
+        readers = [verdict.command for verdict in concerned if key not in verdict.unused]
+        others = [verdict.command for verdict in concerned if key in verdict.unused]
+        found[key] = _shorter(readers, others) if readers else ""
+    return found
+
+
+def _shorter(readers: Sequence[str], others: Sequence[str]) -> str:
+    """Say who reads a key, by the shorter of both lists."""
+    words, names = ("read only by", readers) if len(readers) <= len(others) else ("not read by", others)
+    more = f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
+    return f"{words} {', '.join(names[:_MOST_NAMED])}{more}"

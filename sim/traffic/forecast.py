@@ -10,6 +10,8 @@ from hopforge.sim.traffic.program_traffic import cut
 FLITS_PER_SECOND = 4_000_000
 #: packets that `hopforge hits` replays in a second of processor time, a rough figure of one small mesh (2026)
 PACKETS_PER_SECOND = 3_000_000
+#: the same with prefetch or refill, of meshes of 2, 16 and 64 hosts (2026)
+HELPED_PACKETS_PER_SECOND = 150_000
 #: packets that are replayed at most; that many take days
 MOST_PACKETS = 10**12
 #: seconds from which on a user is told

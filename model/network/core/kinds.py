@@ -5,7 +5,7 @@ IDLE, RC, VA, ACTIVE, DRAIN = range(5)
 #: kind bits of a flit
 HEAD, TAIL = 1, 2
 #: allocator kinds
-INPUT_FIRST, OUTPUT_FIRST, WAVEFRONT, FREE_QUEUE, MAXIMUM = range(5)
+INPUT_FIRST, OUTPUT_FIRST, WAVEFRONT, FREE_QUEUE, MAXIMUM, FAIR_WAVEFRONT, LONELY, DRAWN = range(8)
 #: switching
 WORMHOLE, CUT_THROUGH, STORE_AND_FORWARD = range(3)
 #: sources of packets

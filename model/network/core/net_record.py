@@ -282,7 +282,7 @@ ARRAYS: dict[str, np.dtype[Any]] = {
     "step_end": np.dtype("int64"),  # ... and the last cycle of it, −1: it has not begun
     "inject_by_destination": np.dtype("int32"),  # [destination]: VCs that hosts may use
     "heads_sent": np.dtype("int64"),  # decides_ahead: next input VC << 32 | packet
-    "queue_group": np.dtype("int64"),  # queue_flits: int64[routers·P, 4]: `parts.sped_switch`
+    "queue_group": np.dtype("int64"),  # queue_flits: int64[routers·P, groups, 2]: `parts.output_queues`
     "table": np.dtype("int32"),  # of the routing algorithm
     "memory": np.dtype("float64"),  # of the routing algorithm (learning)
     "router_rng": np.dtype("uint64"),
@@ -337,6 +337,8 @@ ARRAYS: dict[str, np.dtype[Any]] = {
     "histogram": np.dtype("int64"),  # int64[bins]: latency of measured packets
     "network_histogram": np.dtype("int64"),  # int64[bins]: the same since the head left the host
     "log": np.dtype("int64"),  # int64[capacity, 6]: see event_log.put_log
+    "crossbar_start": np.dtype("int64"),  # several steps in a cycle: where the batch of ``crossbar_free`` begins, whose
+    #: first step that is
 }
 
 Net = Any  # what kernels call the record below

@@ -17,9 +17,20 @@ from hopforge.model.kernel.bits import (
 )
 from hopforge.model.kernel.compile import inlined
 from hopforge.model.kernel.memory import int8s, int32s, int64s, words
-from hopforge.model.network.core.kinds import INPUT_FIRST, OUTPUT_FIRST, PORT_SHARE_BITS
+from hopforge.model.kernel.rng import next_below
+from hopforge.model.network.core.kinds import (
+    DRAWN,
+    FAIR_WAVEFRONT,
+    INPUT_FIRST,
+    LONELY,
+    MAXIMUM,
+    OUTPUT_FIRST,
+    PORT_SHARE_BITS,
+)
 from hopforge.model.network.core.net_record import Net
 from hopforge.model.network.core.records import router_at
+from hopforge.model.network.parts.connections import is_closed
+from hopforge.model.network.parts.lonely_match import match_lonely
 from hopforge.model.network.parts.output_queues import can_take
 from hopforge.model.network.parts.port_masks import (
     asked_ports,
@@ -31,7 +42,7 @@ from hopforge.model.network.parts.port_masks import (
     take_word,
     word_of,
 )
-from hopforge.model.network.parts.switch_match import ask, forget_requests, is_asked
+from hopforge.model.network.parts.switch_match import ask, forget_requests, is_asked, match_ports, note_recent
 
 
 @inlined
@@ -109,16 +120,9 @@ def gather_requests(net: Net, many: int, router: int, now: int) -> Any:
                     i = (number * net.port_share) >> PORT_SHARE_BITS
                     v = number - i * net.vcs
                     e, f = i * ins + v % ins, (p - first) * outs + i % outs
-                    if net.hold_switch != 0 and (is_taken(net.taken_inputs, e) or is_taken(net.taken_outputs, f)):
-                        continue
-                    requested = enter_request(net, many, requested, e, v, f, int64(turn[e]))
+                    if not is_closed(net, e, f):
+                        requested = enter_request(net, many, requested, e, v, f, int64(turn[e]))
     return enter_best(net, many, requested) if net.sa_kind == INPUT_FIRST else requested
-
-
-@inlined
-def is_taken(address: int, number: int) -> bool:
-    """Whether bit `number` is set in the mask at `address`."""
-    return bool(words(address)[number >> 6] & bit_of(number) != uint64(0))
 
 
 @inlined
@@ -140,9 +144,9 @@ def put_word(mask: Any, address: int, many: int, word: int, more: Any) -> Any:
 
 @inlined
 def match_islip(net: Net, many: int, router: int, requested: Any, second: int) -> Any:
-    """`output_first`: match crossbar inputs and outputs; returns the number of pairs.
+    """`output_first`, `pim`: match crossbar inputs and outputs; returns the number of pairs.
 
-    Pointers of the first allocator move with what the first iteration matches.
+    Pointers of the first allocator move with what the first iteration matches; `pim` draws in their place.
     """
     ports, ins, outs = net.ports, net.input_speedup, net.output_speedup
     asking_inputs, asking_outputs = words(net.asking_inputs), words(net.asking_outputs)
@@ -161,6 +165,8 @@ def match_islip(net: Net, many: int, router: int, requested: Any, second: int) -
                 f = (word << 6) + trailing_zeros(rest)
                 rest &= rest - uint64(1)
                 e = free_input(net, many, f, matched, int64(of_output[f]))
+                if e >= 0 and net.sa_kind == DRAWN:
+                    e = free_input(net, many, f, matched, next_below(words(net.router_rng), router, ports * ins))
                 if e >= 0:
                     asking_outputs[e * many + word] |= bit_of(f)
                     chosen = put_bit(chosen, net.chosen, many, e)
@@ -171,7 +177,10 @@ def match_islip(net: Net, many: int, router: int, requested: Any, second: int) -
             while rest != uint64(0):
                 e = (word << 6) + trailing_zeros(rest)
                 rest &= rest - uint64(1)
-                f = first_of_mask(asking_outputs, e * many, many, int64(of_input[e]))
+                start = int64(of_input[e])
+                if net.sa_kind == DRAWN:
+                    start = int64(next_below(words(net.router_rng), router, ports * outs))
+                f = first_of_mask(asking_outputs, e * many, many, start)
                 forget(asking_outputs, e, many)
                 requested = take_bit(requested, net.requested, many, f)
                 forget(asking_inputs, f, many)
@@ -229,7 +238,31 @@ def match_waves(net: Net, many: int, router: int, requested: Any, second: int) -
         forget(words(net.chosen), 0, many)
     forget_requests(net, many, requested)
     if second == 0 and pairs > 0:
+        if net.sa_kind == FAIR_WAVEFRONT:
+            start = int64s(net.match_input)[0] + int64s(net.match_output)[0]
         state.sa_diagonal = (start + 1) % size
+    return pairs
+
+
+@inlined
+def diagonal_size(net: Net) -> int:
+    """Values of the pointer of an allocator: inputs of the crossbar with max_size, diagonals with wavefront."""
+    outputs = 1 if net.sa_kind == MAXIMUM else net.output_speedup
+    return int(net.ports * max(net.input_speedup, outputs))
+
+
+@inlined
+def match_by_matrix(net: Net, many: int, router: int, requested: Any, second: int) -> Any:
+    """Matrix arbiters and `max_size`, as between the ports of other routers; returns the number of pairs."""
+    match_input, match_output = int64s(net.match_input), int64s(net.match_output)
+    pairs = match_ports(net, many, router, requested, second)
+    if second == 0 and pairs > 0:
+        if net.sa_kind == MAXIMUM:
+            state = router_at(net, router)
+            state.sa_diagonal = (state.sa_diagonal + 1) % diagonal_size(net)
+        else:
+            for k in range(pairs):
+                note_recent(net, router, match_input[k], match_output[k], 0, net.steps)
     return pairs
 
 
@@ -239,7 +272,11 @@ def match_crossbar(net: Net, many: int, router: int, requested: Any, second: int
 
     Pointers of the first allocator have moved then, but for those to VCs; of the second one (`second`) none.
     """
-    if net.sa_kind == OUTPUT_FIRST:
+    if net.sa_kind == MAXIMUM or (net.matrix != 0 and net.sa_kind <= OUTPUT_FIRST):
+        return match_by_matrix(net, many, router, requested, second)
+    if net.sa_kind == LONELY:
+        return match_lonely(net, many, pointers_of(net, router, second), requested, 1 - second)
+    if net.sa_kind == OUTPUT_FIRST or net.sa_kind == DRAWN:  # noqa: PLR1714 - a kernel
         return match_islip(net, many, router, requested, second)
     if net.sa_kind == INPUT_FIRST:
         return match_inputs(net, many, router, requested, second)

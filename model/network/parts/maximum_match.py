@@ -13,9 +13,15 @@ from hopforge.model.network.core.records import router_at
 from hopforge.model.network.parts.port_masks import place_of, take_word
 from hopforge.model.network.parts.vc_match import grant_vc
 
-# Arrays of width = ports · VCs, one behind the other. ``pair_order``: whence an output was reached, the row matched
+# Arrays of width `pair_width`, one behind the other. ``pair_order``: whence an output was reached, the row matched
 # with it; ``pair_request``: two lists of rows; ``pair_output``: of a row its first output, the output matched with it,
 # and the mask of its outputs, of one word in VA and of ``net.port_words`` in SA.
+
+
+@inlined
+def pair_width(net: Net) -> int:
+    """Most rows or outputs: VCs of a router, or outputs of its crossbar if there are more."""
+    return int(net.ports * max(net.vcs, net.output_speedup))
 
 
 @inlined
@@ -63,7 +69,7 @@ def match_most(net: Net, many: int, rows: int) -> None:
 
     Masks have `many` words.
     """
-    width = net.ports * net.vcs
+    width = pair_width(net)
     reached, of_row = int64s(net.pair_order), int64s(net.pair_output)
     for row in range(rows):
         of_row[width + row] = -1
@@ -104,8 +110,11 @@ def turn_requests(net: Net, many: int, requested: Any) -> None:
 
 @inlined
 def match_most_ports(net: Net, many: int, router: int, requested: Any, speculative: int) -> int:
-    """As `switch_match.match_ports`: match inputs and outputs of the requests in ``net.asking_inputs`` (cleared)."""
-    ports, width = net.ports, net.ports * net.vcs
+    """As `switch_match.match_ports`: match inputs and outputs of the requests in ``net.asking_inputs`` (cleared).
+
+    With several crossbar ports it matches these.
+    """
+    ports, width = net.ports * net.input_speedup, pair_width(net)
     asking_outputs = words(net.asking_outputs)
     match_input, match_output, match_vc = int64s(net.match_input), int64s(net.match_output), int64s(net.match_vc)
     of_row = int64s(net.pair_output)
@@ -135,7 +144,7 @@ def match_most_ports(net: Net, many: int, router: int, requested: Any, speculati
 @c_kernel(HOOK_SIGNATURE)
 def match_maximum(net: Net, router: int, requests: int, now: int) -> int:
     """Match the requests of a router, as many as can be: the hook `vc_match`."""
-    width = net.ports * net.vcs
+    width = pair_width(net)
     request_vc, request_port, request_mask = int64s(net.request_vc), int64s(net.request_port), int64s(net.request_mask)
     of_row = int64s(net.pair_output)
     state = router_at(net, router)
@@ -150,5 +159,5 @@ def match_maximum(net: Net, router: int, requests: int, now: int) -> int:
         k = first + row if first + row < requests else first + row - requests
         if of_row[width + row] >= 0:
             grant_vc(net, router, request_vc[k], of_row[width + row], now)
-    state.va_diagonal = (state.va_diagonal + 1) % width
+    state.va_diagonal = (state.va_diagonal + 1) % (net.ports * net.vcs)
     return 0

@@ -19,29 +19,68 @@ def through_crossbar(net: Net, q: int, now: int) -> int:
     return now + net.crossbar_cycles - 1
 
 
+@inlined
+def first_step(net: Net, now: int, cycle: int) -> tuple[int, bool]:
+    """Return the number of the first step of a later `cycle`, and whether that cycle has another one."""
+    left, step = net.partial_steps, int64(net.steps)
+    for _ in range(cycle - now):
+        while left >= 1:
+            left -= 1
+            step += 1
+        left += net.internal_speedup
+    return step + 1, bool(left >= 2)
+
+
+@inner
+def through_steps(net: Net, q: int, now: int) -> tuple[int, int]:
+    """As `through_crossbar` where a cycle has several steps, and the step in which the flit comes behind the crossbar.
+
+    A batch begins in a step and ends with the first one of its last cycle; the next one begins in the step after that.
+    """
+    place, more = batch_of(net, q), net.crossbar_cycles - 1
+    begins, cycles = int64s(net.crossbar_free), int64s(net.crossbar_start)
+    if begins[place] <= net.steps:
+        end = cycles[place] + more
+        begins[place], cycles[place] = net.steps + 1, now + 1 - net.step_follows
+        if end > now:
+            last, another = first_step(net, now, end)
+            begins[place], cycles[place] = last + 1, end + int64(not another)
+    end = cycles[place] + more
+    return end - 1, first_step(net, now, end)[0]
+
+
+@inlined
+def queue_groups(net: Net) -> int:
+    """Count the groups of flits on their way behind a crossbar: in batches two, else one of each cycle."""
+    return 2 if net.stage_batches != 0 or net.crossbar_cycles == 1 else int(net.crossbar_cycles + 1)
+
+
 @inner
 def enter_queue(net: Net, p: int, when: int) -> None:
     """Note that a flit comes behind the crossbar of output port `p` in step, or cycle, `when`.
 
-    ``queue_group`` of a port: when the last flits but one came, or come, and up to which cycle the channel is taken
-    without them and those after them; then the same for the last ones.
+    ``queue_group`` of a port: of the last groups of flits, oldest first, when they came, or come, and up to which cycle
+    the channel is taken without them and those after them.
     """
-    group = int64s(net.queue_group + 32 * p)
-    if group[2] != when:
-        group[0], group[1] = group[2], group[3]
-        group[2], group[3] = when, output_port(net, p).busy_until
+    groups = queue_groups(net)
+    group, last = int64s(net.queue_group + 16 * groups * p), 2 * groups - 2
+    if group[last] != when:
+        for k in range(last):
+            group[k] = group[k + 2]
+        group[last], group[last + 1] = when, output_port(net, p).busy_until
 
 
 @inner
 def queue_is_full(net: Net, p: int, now: int) -> bool:
     """Whether as many flits wait behind the crossbar of output port `p` as may, without those still in it."""
-    group = int64s(net.queue_group + 32 * p)
-    step = net.steps if net.crossbar_cycles == 1 else now
+    groups = queue_groups(net)
+    group = int64s(net.queue_group + 16 * groups * p)
+    step = net.steps if net.crossbar_cycles == 1 or net.internal_speedup != 1 else now
     taken = int64(output_port(net, p).busy_until)
-    if group[0] >= step:
-        taken = int64(group[1])
-    elif group[2] >= step:
-        taken = int64(group[3])
+    for k in range(groups):
+        if group[2 * k] >= step:
+            taken = int64(group[2 * k + 1])
+            break
     return bool(taken + 1 - now >= net.queue_flits)
 
 
@@ -57,8 +96,11 @@ def leaving_cycle(net: Net, q: int, p: int, now: int) -> int:
         return now
     through, step = now - net.step_follows, net.steps + 1
     if net.crossbar_cycles > 1:
-        through = through_crossbar(net, q, now)
-        step = through + 1
+        if net.internal_speedup != 1:
+            through, step = through_steps(net, q, now)
+        else:
+            through = through_crossbar(net, q, now)
+            step = through + 1
     if net.queue_flits != 0:
         enter_queue(net, p, step)
     return max(through, int64(output_port(net, p).busy_until))

@@ -8,7 +8,7 @@ from hopforge.model.kernel.bits import bit_of, trailing_zeros
 from hopforge.model.kernel.compile import c_kernel, inlined
 from hopforge.model.kernel.memory import int32s, int64s
 from hopforge.model.network.core.hooks import HOOK_SIGNATURE, MATCH
-from hopforge.model.network.core.kinds import ACTIVE
+from hopforge.model.network.core.kinds import ACTIVE, MAXIMUM
 from hopforge.model.network.core.net_record import Net
 from hopforge.model.network.core.records import input_port, input_vc, output_port, output_vc, router_at, vc_in_port
 from hopforge.model.network.core.switch_allocation import grant_switch, note_grant, vcs_that_ask
@@ -76,6 +76,9 @@ def match_shared(net: Net, many: int, router: int, first: int, now: int) -> int:
         grant_switch(net, n, p, now)
         if router_at(net, router).drain_ports != 0:
             note_grant(net, p, i, now)
+    if net.sa_kind == MAXIMUM and pairs > 0:
+        state = router_at(net, router)
+        state.sa_diagonal = (state.sa_diagonal + 1) % ports
     return last
 
 

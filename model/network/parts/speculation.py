@@ -9,6 +9,7 @@ from hopforge.model.network.core.kinds import ACTIVE, INPUT_FIRST, OUTPUT_FIRST
 from hopforge.model.network.core.net_record import Net
 from hopforge.model.network.core.records import input_port, input_vc, output_vc, router_at, vc_in_port
 from hopforge.model.network.core.switch_allocation import grant_switch, note_grant
+from hopforge.model.network.parts.connections import is_closed, mark_connected
 from hopforge.model.network.parts.output_queues import can_take
 from hopforge.model.network.parts.switch_match import ask, is_asked, match_ports, move_pointers
 
@@ -26,6 +27,8 @@ def match_speculative(net: Net, many: int, now: int) -> None:
     while position < net.speculative:
         router = int64(input_port(net, input_vc(net, int32s(net.spec_vc)[position]).port).router)
         requested = uint64(0)
+        if net.hold_switch != 0:
+            mark_connected(net, router)
         while position < net.speculative and int32s(net.spec_vc)[position] < (router + 1) * ports * vcs:
             # the entries of one input port are neighbours, by increasing VC: take them from q on
             p = input_vc(net, int32s(net.spec_vc)[position]).port
@@ -42,7 +45,7 @@ def match_speculative(net: Net, many: int, now: int) -> None:
                         continue
                     if net.sa_kind == INPUT_FIRST and seen:
                         continue
-                    if can_take(net, router * ports + o, now):
+                    if not is_closed(net, int64(port.port), o) and can_take(net, router * ports + o, now):
                         requested = ask(net, many, requested, int64(port.port), v, o)
                         seen = True
             position = end

@@ -8,12 +8,14 @@ from hopforge.model.kernel.bits import bit_of
 from hopforge.model.kernel.compile import c_kernel, inlined, inner
 from hopforge.model.kernel.memory import int8s, int32s, int64s
 from hopforge.model.network.core.hooks import HOOK_SIGNATURE, MATCH
-from hopforge.model.network.core.kinds import ACTIVE, INPUT_FIRST, OUTPUT_FIRST
+from hopforge.model.network.core.kinds import ACTIVE, FAIR_WAVEFRONT, INPUT_FIRST, LONELY, OUTPUT_FIRST
 from hopforge.model.network.core.net_record import Net
 from hopforge.model.network.core.records import input_port, input_vc, output_vc, router_at, vc_in_port
 from hopforge.model.network.core.switch_allocation import vcs_that_ask
+from hopforge.model.network.parts.connections import any_connected, is_closed, mark_connected
 from hopforge.model.network.parts.crossbar_match import (
     clear_best,
+    diagonal_size,
     enter_best,
     enter_request,
     gather_requests,
@@ -22,12 +24,13 @@ from hopforge.model.network.parts.crossbar_match import (
     turns_of,
     vc_of_pair,
 )
-from hopforge.model.network.parts.output_queues import can_take, send_queued
+from hopforge.model.network.parts.lonely_match import step_on
+from hopforge.model.network.parts.output_queues import can_take
 from hopforge.model.network.parts.port_masks import any_asks, place_of
 from hopforge.model.network.parts.shared_switch import any_credit
 from hopforge.model.network.parts.speculation import match_speculative
-from hopforge.model.network.parts.sped_switch import send_matched
-from hopforge.model.network.parts.switch_match import ask, is_asked, move_pointers
+from hopforge.model.network.parts.sped_switch import send_matched, serve_connected
+from hopforge.model.network.parts.switch_match import ask, is_asked, move_pointers, note_recent
 
 
 @inlined
@@ -62,10 +65,12 @@ def match_heads(net: Net, many: int, now: int) -> None:
         turn, requested = int32s(turns_of(net, router)), uint64(0)
         if net.sa_kind == INPUT_FIRST:
             clear_best(net)
+        if net.hold_switch != 0:
+            mark_connected(net, router)
         last = end_of_heads(net, router, position)
         for j in range(position, last):
             e, f, v, p = crossbar_ports(net, router, j)
-            if can_take(net, p, now):
+            if not is_closed(net, e, f) and can_take(net, p, now):
                 requested = enter_request(net, many, requested, e, v, f, int64(turn[e]))
         position = last
         if net.sa_kind == INPUT_FIRST:
@@ -86,10 +91,16 @@ def move_second(net: Net, router: int, e: int, f: int, v: int, now: int) -> None
     if net.between_ports == 0:
         move_pointers(net, router, e, v, f, 1, net.steps)
         return
+    int32s(turns_of(net, router))[e] = v + ins if v + ins < net.vcs else v + ins - net.vcs
+    if net.matrix != 0 and net.sa_kind <= OUTPUT_FIRST:
+        note_recent(net, router, e, f, 1, net.steps)
+        return
     pointers = pointers_of(net, router, 1)
+    if net.sa_kind == LONELY:
+        step_on(net, pointers, e, f)
+        return
     int32s(net.crossbar_pointer)[pointers + f] = e + 1 if e + 1 < ports * ins else 0
     int32s(net.crossbar_pointer)[pointers + ports * outs + e] = f + 1 if f + 1 < ports * outs else 0
-    int32s(turns_of(net, router))[e] = v + ins if v + ins < net.vcs else v + ins - net.vcs
 
 
 @inner
@@ -109,9 +120,10 @@ def grant_heads(net: Net, now: int) -> None:
         state = router_at(net, router)
         if net.sa_kind > OUTPUT_FIRST and state.spec_cycle != net.steps:
             state.spec_cycle = net.steps
-            state.spec_diagonal = (state.spec_diagonal + 1) % (ports * max(ins, outs))
+            before = e + f if net.sa_kind == FAIR_WAVEFRONT else int64(state.spec_diagonal)
+            state.spec_diagonal = (before + 1) % diagonal_size(net)
         move_second(net, router, e, f, v, now)
-        send_queued(net, router, e // ins, v, f // outs, now)
+        send_matched(net, router, e, f, v, now)
 
 
 @c_kernel(HOOK_SIGNATURE)
@@ -131,11 +143,13 @@ def match_shared_ports(net: Net, many: int, router: int, first: int, now: int) -
     """SA of one router; its heads begin in ``net.spec_vc`` at `first`. Returns where those of the next one begin."""
     ports, ins, outs = net.ports, net.input_speedup, net.output_speedup
     turn, last = int32s(turns_of(net, router)), end_of_heads(net, router, first)
+    if net.hold_switch != 0:
+        serve_connected(net, router, now)
     requested = gather_requests(net, many, router, now)
     for half in range(2):  # of a crossbar input from its pointer on; beside no other request
         for j in range(first, last):
             e, f, v, p = crossbar_ports(net, router, j)
-            if (v >= turn[e]) != (half == 0) or is_asked(net, many, e, f):
+            if (v >= turn[e]) != (half == 0) or is_asked(net, many, e, f) or is_closed(net, e, f):
                 continue
             if can_take(net, p, now) and any_credit(net, p, int32s(net.spec_mask)[j]):
                 requested = ask(net, many, requested, e, v, f)
@@ -159,6 +173,6 @@ def sped_shared_match(net: Net, first: int, end: int, now: int) -> int:
     for router in range(first, end):
         position = int64(net.spec_matches)
         heads = position < net.speculative and int32s(net.spec_vc)[position] < (router + 1) * net.ports * net.vcs
-        if heads or any_asks(net, net.port_words, router):
+        if heads or any_connected(net, router) or any_asks(net, net.port_words, router):
             net.spec_matches = match_shared_ports(net, net.port_words, router, position, now)
     return 0

@@ -1,8 +1,4 @@
-"""SA with several crossbar ports, iterations or steps in a cycle, or a crossbar of several cycles (router.md).
-
-With connections that are held ``net.spec_port`` is 1 + crossbar output · VCs + VC of every crossbar input that is
-connected, 0 for the others, and ``net.spec_mask`` how many of a router's are, as in `parts.held_switch`.
-"""
+"""SA with several crossbar ports, iterations or steps in a cycle, or a crossbar of several cycles (router.md)."""
 
 from typing import Any
 
@@ -10,25 +6,23 @@ from numba import int64, uint64
 
 from hopforge.model.kernel.bits import bit_of
 from hopforge.model.kernel.compile import c_kernel, inlined, inner
-from hopforge.model.kernel.memory import int32s, int64s, words
+from hopforge.model.kernel.memory import int64s
 from hopforge.model.network.core.hooks import HOOK_SIGNATURE
 from hopforge.model.network.core.kinds import ACTIVE
 from hopforge.model.network.core.net_record import Net
 from hopforge.model.network.core.records import input_vc, output_port, router_at
 from hopforge.model.network.core.switch_allocation import vcs_that_ask
-from hopforge.model.network.parts.crossbar_match import gather_requests, is_taken, match_crossbar, vc_of_pair
+from hopforge.model.network.parts.connections import (
+    any_connected,
+    connected_to,
+    is_closed,
+    mark_connected,
+    set_connected,
+)
+from hopforge.model.network.parts.crossbar_match import gather_requests, match_crossbar, vc_of_pair
 from hopforge.model.network.parts.output_queues import can_take, send_queued
-from hopforge.model.network.parts.port_masks import any_asks, forget, put_bit
+from hopforge.model.network.parts.port_masks import any_asks
 from hopforge.model.network.parts.switch_match import collect_requests, enter_requests, match_ports, move_pointers
-
-
-@inlined
-def set_connected(net: Net, router: int, e: int, held: int) -> None:
-    """Note what crossbar input `e` is connected to (0: nothing)."""
-    place = router * net.ports * net.input_speedup + e
-    before = int32s(net.spec_port)[place]
-    int32s(net.spec_port)[place] = held
-    int32s(net.spec_mask)[router] += int64(held != 0) - int64(before != 0)
 
 
 @inlined
@@ -48,24 +42,18 @@ def send_matched(net: Net, router: int, e: int, f: int, v: int, now: int) -> Non
 
 
 @inner
-def serve_connected(net: Net, many: int, router: int, now: int) -> None:
-    """Send a flit over every connection, or end it where the VC has no flit or credit, or the output is full.
-
-    What was connected stands in ``net.taken_inputs`` and ``net.taken_outputs``: nobody else may use it in this step.
-    """
-    forget(words(net.taken_inputs), 0, many)
-    forget(words(net.taken_outputs), 0, many)
-    if int32s(net.spec_mask)[router] == 0:
+def serve_connected(net: Net, router: int, now: int) -> None:
+    """Send a flit over every connection, or end it where the VC has no flit or credit, or the output is full."""
+    mark_connected(net, router)
+    if not any_connected(net, router):
         return
     for e in range(net.ports * net.input_speedup):
-        held = int64(int32s(net.spec_port)[router * net.ports * net.input_speedup + e]) - 1
+        held = int64(connected_to(net, router, e)) - 1
         if held < 0:
             continue
         f = held // net.vcs
         v = held - f * net.vcs
         i, p = e // net.input_speedup, router * net.ports + f // net.output_speedup
-        put_bit(uint64(0), net.taken_inputs, 2, e)  # 2: in the array, of whatever size
-        put_bit(uint64(0), net.taken_outputs, 2, f)
         if net.output_queues == 0 and output_port(net, p).busy_until > now:
             continue
         if vcs_that_ask(net, p, i) & bit_of(v) != uint64(0) and can_take(net, p, now):
@@ -81,9 +69,7 @@ def without_closed(net: Net, router: int, requests: int, now: int) -> Any:
     kept = int64(0)
     for k in range(requests):
         i, o = match_input[k], match_output[k]
-        if net.hold_switch != 0 and (is_taken(net.taken_inputs, i) or is_taken(net.taken_outputs, o)):
-            continue
-        if can_take(net, router * net.ports + o, now):
+        if not is_closed(net, i, o) and can_take(net, router * net.ports + o, now):
             match_input[kept], match_output[kept], match_vc[kept] = i, o, match_vc[k]
             kept += 1
     return kept
@@ -119,9 +105,9 @@ def match_sped(net: Net, many: int, router: int, now: int) -> None:
 def sped_match_routers(net: Net, many: int, first: int, end: int, now: int) -> int:
     """SA of routers `first` up to, but without, `end`."""
     for router in range(first, end):
-        connected = net.hold_switch != 0 and int32s(net.spec_mask)[router] != 0
+        connected = any_connected(net, router)
         if net.hold_switch != 0:
-            serve_connected(net, many, router, now)
+            serve_connected(net, router, now)
         if connected or any_asks(net, many, router):
             if net.between_ports != 0:
                 match_sped(net, many, router, now)

@@ -27,26 +27,44 @@ from hopforge.model.network.parts.port_masks import (
 
 
 @inlined
+def matrix_width(net: Net) -> int:
+    """Count the requesters of a matrix arbiter: the ports of a router, or of its crossbar if there are more."""
+    return int(net.ports * max(net.input_speedup, net.output_speedup))
+
+
+@inlined
+def recent_of(net: Net, router: int, port: int, side: int) -> int:
+    """Place in ``net.sa_recent`` of the arbiter of an output (`side` 0), an input (1); 2, 3: second allocator."""
+    width = matrix_width(net)
+    return int(((side * net.routers + router) * width + port) * width)
+
+
+@inlined
+def note_recent(net: Net, router: int, i: int, o: int, speculative: int, now: int) -> None:
+    """Note the grant of input `i` to output `o` in the matrix arbiters of both."""
+    int64s(net.sa_recent)[recent_of(net, router, o, 2 * speculative) + i] = now
+    int64s(net.sa_recent)[recent_of(net, router, i, 2 * speculative + 1) + o] = now
+
+
+@inlined
 def pick_of_output(net: Net, many: int, router: int, output: int, speculative: int) -> int:
     """Arbiter of `output`: one of the inputs that ask for it."""
-    p = router * net.ports + output
     if net.matrix == 0:
-        port = output_port(net, p)
+        port = output_port(net, router * net.ports + output)
         start = int64(port.spec_g if speculative else port.g)
         return first_of_mask(words(net.asking_inputs), output * many, many, start)
-    base = (speculative * 2 * net.routers * net.ports + p) * net.ports
+    base = recent_of(net, router, output, 2 * speculative)
     return least_recent(net, many, base, net.asking_inputs + 8 * output * many)
 
 
 @inlined
 def pick_of_input(net: Net, many: int, router: int, i: int, speculative: int) -> int:
     """Arbiter of input `i`: one of the outputs that chose it."""
-    p = router * net.ports + i
     if net.matrix == 0:
-        port = input_port(net, p)
+        port = input_port(net, router * net.ports + i)
         start = int64(port.spec_a if speculative else port.a)
         return first_of_mask(words(net.asking_outputs), i * many, many, start)
-    base = ((speculative * 2 + 1) * net.routers * net.ports + p) * net.ports
+    base = recent_of(net, router, i, 2 * speculative + 1)
     return least_recent(net, many, base, net.asking_outputs + 8 * i * many)
 
 
@@ -71,9 +89,7 @@ def move_pointers(net: Net, router: int, i: int, v: int, o: int, speculative: in
     inp = input_port(net, router * ports + i)
     inp.q = v + 1 if v + 1 < net.vcs else 0
     if net.matrix != 0:
-        half = net.routers * ports
-        int64s(net.sa_recent)[(speculative * 2 * half + router * ports + o) * ports + i] = now
-        int64s(net.sa_recent)[((speculative * 2 + 1) * half + router * ports + i) * ports + o] = now
+        note_recent(net, router, i, o, speculative, now)
         return
     next_input = i + 1 if i + 1 < ports else 0
     next_output = o + 1 if o + 1 < ports else 0

@@ -7,6 +7,7 @@ from hopforge.model.kernel.bits import trailing_zeros
 from hopforge.model.kernel.compile import c_kernel
 from hopforge.model.kernel.memory import int64s
 from hopforge.model.network.core.hooks import HOOK_SIGNATURE
+from hopforge.model.network.core.kinds import FAIR_WAVEFRONT
 from hopforge.model.network.core.net_record import Net
 from hopforge.model.network.core.records import router_at
 from hopforge.model.network.parts.vc_match import grant_vc
@@ -45,11 +46,14 @@ def match_wavefront(net: Net, router: int, requests: int, now: int) -> int:
             count += 1
     for k in range(requests):
         request_mask[k] = -1
+    first = int64(-1)
     for p in range(count):
         k, m = pair_request[p], pair_output[p]
         if request_mask[k] < 0 and winner_stamp[m] != stamp:
             winner_stamp[m] = stamp
             request_mask[k] = m
+            first = request_vc[k] + m if first < 0 else first
             grant_vc(net, router, request_vc[k], m, now)
+    diagonal = first if net.va_kind == FAIR_WAVEFRONT else diagonal
     router_at(net, router).va_diagonal = (diagonal + 1) % width
     return 0

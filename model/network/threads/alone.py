@@ -16,7 +16,7 @@ MOST_LANES = 16
 
 #: settings of the record that name a part of the simulation which has one state for all routers
 _SHARED = {
-    "sped_up": "routers have speedups or iterations (router.internal_speedup, allocator_iterations)",
+    "sped_up": "routers have speedups, iterations or allocators of BookSim (router.internal_speedup, sa: pim)",
     "lookup": "routes are looked up (router.route_computation: lookup)",
     "agents": "agents learn to route",
     "feedback": "the routing algorithm learns",
@@ -28,7 +28,7 @@ _SHARED = {
     "speculation": "the switch is asked for in advance (router.speculation)",
     "lookahead": "routes are computed ahead (router.lookahead)",
     "vc_queue": "heads take VCs from a queue (router.va: free_queue)",
-    "vc_match": "router.va is wavefront or max_size, or has iterations",
+    "vc_match": "router.va is another one than input_first and output_first, or has iterations",
     "decides": "packets decide at their hosts (routing.decision: host)",
     "log_event": "every event is noted",
 }

@@ -13,7 +13,7 @@ from hopforge.sim.hits.assisted import Help
 from hopforge.sim.hits.hit_rates import HitReport, run_hits, summary_rows, write_report
 from hopforge.sim.run.model_runs import Progress as Advance
 from hopforge.sim.start.preparation import prepare
-from hopforge.sim.traffic.forecast import PACKETS_PER_SECOND, forecast
+from hopforge.sim.traffic.forecast import HELPED_PACKETS_PER_SECOND, PACKETS_PER_SECOND, forecast
 
 __all__ = ["HitsFound", "hits"]
 
@@ -32,7 +32,10 @@ class HitsFound:
 
     def forecast(self) -> str:
         """Say how long it will take, if that is more than a minute."""
-        return forecast(self._setup.workload.packets, "packets", PACKETS_PER_SECOND)
+        wanted: Help | None = self._options["wanted"]
+        helped = wanted is not None and wanted.any
+        speed = HELPED_PACKETS_PER_SECOND if helped else PACKETS_PER_SECOND
+        return forecast(self._setup.workload.packets, "packets", speed)
 
     def run(self, progress: Advance) -> None:
         """Replay."""

@@ -1,13 +1,17 @@
 """Tables with several paths for each destination, beside a plain search, and who chooses among them."""
 
 import itertools
+import re
+from pathlib import Path
 from typing import Any
 
 import networkx as nx
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
-from hopforge.model.config import Config, ConfigError, parse_config
+from hopforge.cli import app
+from hopforge.model.config import Config, ConfigError, load_config, parse_config
 from hopforge.model.errors import UserError
 from hopforge.model.irregular.failure import linked_tables, plain_tables
 from hopforge.model.irregular.k_shortest import k_shortest_next_hops
@@ -245,6 +249,29 @@ def test_hosts_on_parallel_links_are_proved_and_delivered() -> None:
 def test_what_makes_no_sense_is_refused(routing: str, tables: str, said: str) -> None:
     with pytest.raises(ConfigError, match=said):
         config_of(routing=routing, tables=tables)
+
+
+@pytest.mark.parametrize("routing", [
+    "routing: {algorithm: tables, spread: flow}\ntables: {scheme: k_shortest, lmc: 1, layers: fewest}\n",
+    "routing: {algorithm: minimal, spread: flow}\n",
+])  # fmt: skip
+def test_what_is_said_of_addresses_that_are_no_numbers_of_hosts_helps(
+    routing: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A torus with two hosts at a router: the line names a way, and that way is good for hardware."""
+    monkeypatch.chdir(tmp_path)
+    text = "name: x\ntopology: {kind: torus, radices: [3, 3], hosts_per_router: 2}\n" + routing
+    text += "router: {vcs: 8, route_computation: lookup}\nlookup: {reduction: false, tcam: {kind: external}}\n"
+    with pytest.raises(UserError, match="needs addresses that are the numbers of hosts") as refused:
+        prepare("gen network", parse_config(text))
+    command, keys = re.search(r"`hopforge (.*)` writes .*; (topology: .*) reads it", str(refused.value)).groups()  # type: ignore[union-attr]
+    Path("FILE").write_text(text)
+    assert CliRunner().invoke(app, command.split()).exit_code == 0
+    Path("graph.yml").write_text(re.sub(r"topology: .*", keys, text))
+    graph = load_config(Path("graph.yml"))
+    prepare("gen network", graph)
+    own, other = (build(each.topology, each.address) for each in (parse_config(text), graph))
+    assert (other.host_router == own.host_router).all()
 
 
 def test_too_few_channels_and_other_readers_are_refused() -> None:

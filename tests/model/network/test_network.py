@@ -127,7 +127,8 @@ def test_the_pool_of_packets_grows() -> None:
     ("vcs", 17, r"vcs must be 1\.\.16, not 17"),
     ("buffer_flits", 0, r"buffer_flits must be 1\.\.65535, not 0"),
     ("switching", "cut", r"switching must be wormhole, vct or saf, not cut"),
-    ("va", "best", r"va must be input_first, output_first, islip, wavefront, max_size, free_queue, not best"),
+    ("va", "best", r"va must be input_first, output_first, islip, wavefront, max_size, rr_wavefront, loa, pim, "
+     r"free_queue, not best"),
     ("arbiter", "lru", r"arbiter must be round_robin or matrix, not lru"),
     ("vc_release", "head", r"vc_release must be tail or credits, not head"),
     ("link_latency_cycles", 0, r"link_latency_cycles must be at least 1, not 0"),

@@ -181,11 +181,10 @@ def test_iterations_match_what_is_left() -> None:
 
 @pytest.mark.parametrize(("router", "message"), [
     ("input_speedup: 5", "router.input_speedup: must be at most vcs=4, not 5"),
-    ("input_speedup: 2, sa: max_size", "router.sa: must be another one with input_speedup=2, not max_size"),
-    ("allocator_iterations: 2, sa: wavefront", "router.sa: must be islip or output_first with allocator_iterations=2"),
-    ("output_speedup: 2, arbiter: matrix", "router.arbiter: must be round_robin with output_speedup=2, not matrix"),
-    ("internal_speedup: 2, speculation: shared, arbiter: matrix",
-     "router.arbiter: must be round_robin with internal_speedup=2, not matrix"),
+    ("allocator_iterations: 2, sa: wavefront, va: max_size",
+     "router.sa: or va must be islip, output_first or pim with allocator_iterations=2, not wavefront and max_size"),
+    ("allocator_iterations: 2, arbiter: matrix", "router.arbiter: must be round_robin with allocator_iterations=2"),
+    ("internal_speedup: 2, crossbar_cycles: 2", "router.stage_batches: must be true with internal_speedup=2"),
     ("internal_speedup: 1.5, lookahead: true, rc_cycles: 1",
      "router.lookahead: must be false with internal_speedup=1.5, not true"),
     ("allocator_iterations: 2, va: free_queue", "router.va: must be an allocator with allocator_iterations=2"),

@@ -68,6 +68,9 @@ def test_parameters_replace_what_the_file_says(tmp_path: Path) -> None:
     ("vc_allocator=separable_input_first", "router.va", "input_first"),
     ("vc_allocator=max_size", "router.va", "max_size"),
     ("sw_allocator=max_size", "router.sa", "max_size"),
+    ("sw_allocator=loa", "router.sa", "loa"),
+    ("vc_allocator=rr_wavefront", "router.va", "rr_wavefront"),
+    ("sw_allocator=pim", "router.sa", "pim"),
     ("speculative=1", "router.speculation", "shared"),
     ("hold_switch_for_packet=1", "router.hold_switch", True),
     ("input_speedup=2", "router.input_speedup", 2),
@@ -164,6 +167,28 @@ def test_speedups_stand_beside_other_keys(tmp_path: Path) -> None:
     assert found("input_speedup=7")["input_speedup"] == 4
 
 
+def test_all_allocators_go_with_speedups(tmp_path: Path) -> None:
+    def found(*parameters: str) -> dict[str, Any]:
+        router = sections(tmp_path, MESH, *parameters)["router"]
+        keys = ("sa", "arbiter", "speculation", "hold_switch", "crossbar_cycles", "stage_batches", "output_speedup")
+        return {key: router[key] for key in keys if key in router}
+
+    matrix = [f"{one}_allocator=separable_output_first(matrix)" for one in ("vc", "sw")]
+    assert found(*matrix, "output_speedup=2") == {"sa": "output_first", "arbiter": "matrix", "output_speedup": 2}
+    most = found("sw_allocator=max_size", "input_speedup=2", "output_speedup=2", "speculative=1")
+    assert most == {"sa": "max_size", "output_speedup": 2, "speculation": "shared"}
+    own = found("sw_allocator=max_size", "speculative=1", "spec_sw_allocator=max_size", "hold_switch_for_packet=1")
+    assert own == {"sa": "max_size", "speculation": True, "hold_switch": True}
+    longer = found("internal_speedup=1.5", "st_prepare_delay=1")
+    assert longer == {"sa": "islip", "crossbar_cycles": 2, "stage_batches": True}
+    assert found("sw_allocator=loa", "speculative=1") == {"sa": "loa", "speculation": "shared"}
+    assert found("sw_allocator=rr_wavefront", "speculative=1") == {"sa": "rr_wavefront", "speculation": True}
+    drawn = sections(tmp_path, MESH, "vc_allocator=pim(2)", "sw_allocator=pim(2)")["router"]
+    assert (drawn["allocator_iterations"], drawn["va"], drawn["sa"]) == (2, "pim", "pim")
+    iterated = sections(tmp_path, MESH, "vc_allocator=islip(2)", "sw_allocator=wavefront")["router"]
+    assert (iterated["allocator_iterations"], iterated["sa"]) == (2, "wavefront")
+
+
 def test_an_output_buffer_counts_where_flits_wait_in_it(tmp_path: Path) -> None:
     plain = sections(tmp_path, MESH)["router"]
     assert sections(tmp_path, MESH, "output_buffer_size=8")["router"] == plain
@@ -172,10 +197,9 @@ def test_an_output_buffer_counts_where_flits_wait_in_it(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("parameters", "message"), [
-    (["output_speedup=2", "sw_allocator=max_size"], "sw_allocator = max_size: hopforge has output_speedup of more"),
-    (["input_speedup=2", *(f"{one}_allocator=separable_output_first(matrix)" for one in ("vc", "sw"))],
-     r"sw_allocator = separable_output_first\(matrix\): hopforge has input_speedup of more than 1 with round_robin"),
-    (["internal_speedup=2.0", "st_prepare_delay=1"], "st_prepare_delay = 1: hopforge has a crossbar of several cycles"),
+    (["output_speedup=2", "sw_allocator=max_size"],
+     "output_speedup = 2: BookSim's max_size never grants the outputs above input_speedup = 1; its runs stand still"),
+    (["output_speedup=3", "input_speedup=2", "sw_allocator=max_size"], "outputs above input_speedup = 2"),
     (["st_final_delay=2", "output_buffer_size=0"], "output_buffer_size = 0: must be -1 or 1 to 65535"),
     (["vc_allocator=islip(2)", "sw_allocator=separable_output_first"], "the same iterations in both allocators"),
 ])  # fmt: skip
@@ -198,7 +222,8 @@ def test_tornado_moves_every_digit_of_the_terminal(tmp_path: Path) -> None:
     ("st_final_delay=0", "st_final_delay = 0: st_prepare_delay and st_final_delay must be 1 to 16 cycles together"),
     ("internal_speedup=0.5", "internal_speedup = 0.5: must be 1 to 8"),
     ("sw_allocator=islip(0)", r"sw_allocator = islip\(0\): hopforge's islip makes 1 to 16 iterations"),
-    ("sw_allocator=loa", "sw_allocator = loa: hopforge has no allocator loa; it has islip"),
+    ("sw_allocator=loas", "sw_allocator = loas: BookSim has no such allocator; it has islip"),
+    ("sw_allocator=pim(17)", r"sw_allocator = pim\(17\): hopforge's pim makes 1 to 16 iterations"),
     ("buf_size=0", "buf_size = 0: must be a multiple of num_vcs = 4 above 0"),
     ("topology=gflatfly", "topology = gflatfly: BookSim itself has not kept it"),
     ("routing_function=min_adapt", "routing_function = min_adapt: "),

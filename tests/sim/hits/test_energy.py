@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from hopforge.model.config import parse_config
-from hopforge.sim.hits.energy import SwitchShape, Traffic, switch_areas, switch_energy
+from hopforge.sim.hits.energy import SwitchShape, Traffic, shape_of, switch_areas, switch_energy
 from hopforge.sim.programs.application import run_app
 from hopforge.sim.traffic.program_traffic import cut
 
@@ -111,4 +111,42 @@ def test_energy_of_a_program(engine):
     assert energy.loc["lookup", "cache_nj_per_packet"] == pytest.approx(42.039)
     static = 4 * found.found.makespan_s * (ports * 0.013 + 0.036)
     assert energy.loc["static, caches and TCAM", "cache_j"] == pytest.approx(static)
+    assert found.found.energy_j == pytest.approx(energy.drop("all")["cache_j"].sum())
+
+
+def test_a_switch_with_queues_at_inputs_and_outputs_by_hand():
+    """A flit is stored twice, both queues have their size, and no VC is allocated."""
+    text = ROUND.replace("sram_mw_per_kib: 0", "sram_mw_per_kib: 1")
+    config = config_of(text + "router: {model: input_output_queued, vcs: 2, buffer_flits: 10, output_buffer_flits: 6}")
+    shape = shape_of(config, 4, 60)
+    areas = switch_areas(config, shape, cached=False)
+    assert areas["VC allocator"] == 0
+    assert areas["buffers"] == pytest.approx(4 * 2 * (10 + 6) * 64 * config.energy.buffer_um2_per_bit)
+    found = switch_energy(config, shape, 1, Traffic(1.0, 10, 10, 0), cached=True)
+    assert found["buffers"] == pytest.approx(10 * 64 * 2 * (2e-12 + 2e-12))  # written and read, twice
+    assert found["VC allocation"] == 0
+    assert found["static, buffers"] == pytest.approx(4 * 2 * 16 * 64 / 8192 * 1e-3)
+
+
+def test_a_switch_of_packets_has_three_queues_of_whole_packets():
+    router = "router: {model: packet}\nrouting: {algorithm: abr}\npacket: {packet_bytes: 100, queue_packets: 5}"
+    config = config_of(router, "{kind: torus, radices: [4]}")
+    shape = shape_of(config, 3, 8 * 64)  # a packet takes two flits of 64 bytes
+    assert (shape.vcs, shape.stored) == (3, 3 * 3 * 5 * 2)
+
+
+def test_energy_of_a_program_on_queues_at_inputs_and_outputs():
+    """The broadcast of above in packets of one flit: 3 messages of 3 flits over 2 switches each."""
+    config = parse_config(
+        "name: x\ntopology: {kind: mesh, radices: [4]}\n" + ROUND
+        + "workload: {kind: collective, operation: bcast, bytes: 300, mtu_bytes: 128,\n"
+        "           collectives: {bcast: ring}}\n"
+        "app: {engine: packet, lookup: hit}\ntraffic: {flit_bytes: 128}\n"
+        "router: {model: input_output_queued, vcs: 2, buffer_flits: 4, output_buffer_flits: 3}\n"
+    )  # fmt: skip
+    found = run_app(config)
+    energy, flits = found.energy.set_index("part"), 3 * 3 * 2
+    assert energy.loc["buffers", "cache_j"] == pytest.approx(flits * (1024 + 4) * 2 * (2e-12 + 2e-12))
+    assert energy.loc["crossbar", "cache_j"] == pytest.approx(flits * (1024 + 4) * 3 * 3e-12)
+    assert energy.loc["VC allocation", "cache_j"] == 0
     assert found.found.energy_j == pytest.approx(energy.drop("all")["cache_j"].sum())

@@ -17,7 +17,7 @@ from hopforge.sim.packet import records as r
 from hopforge.sim.packet.golden_credit_failures import GoldenCreditFailures
 from hopforge.sim.packet.golden_failures import Change, GoldenFailures
 from hopforge.sim.packet.network import PacketNetwork, RouterNetwork
-from hopforge.sim.packet.simulation import measurement_rows, run_packets
+from hopforge.sim.packet.simulation import measurement_rows, message_table, run_packets
 from hopforge.sim.pages.find import ResultSet
 from hopforge.sim.pages.network_view import _clock, _new_tables
 
@@ -250,10 +250,15 @@ def test_a_switch_that_fails_takes_its_messages_along() -> None:
 def test_a_run_in_which_nothing_arrives_says_so() -> None:
     # only router 0 is left, and sends to router 2
     failures = "{cycle: 0, switches: [1, 2, 3, 4], detection_cycles: 0, reprogram_cycles: 0}"
-    found = run_packets(PacketNetwork(config((5,), "abr", failures, "messages: 2", pattern="tornado"), 0.1, 1))
+    network = PacketNetwork(config((5,), "abr", failures, "messages: 2", pattern="tornado"), 0.1, 1)
+    found = run_packets(network)
     assert (found.packets, found.lost, found.accepted) == (0, 5 * 2 * 6, 0)
     assert np.isnan([found.lifetime_ns, found.lifetime_max_ns, found.hops, found.refused]).all()
-    assert dict(measurement_rows(found))["lifetime"] == "no packet arrived"
+    assert message_table(network)["packets"].tolist() == [0, 0]
+    assert message_table(network)["lifetime_ns"].isna().all()
+    rows = dict(measurement_rows(found))
+    assert rows["lifetime"] == "no packet arrived"
+    assert not any("nan" in words for words in rows.values())
 
 
 @pytest.mark.parametrize("radices, algorithm, failures, packet, words", [

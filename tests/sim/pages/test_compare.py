@@ -59,8 +59,8 @@ def test_single_runs_are_compared_by_their_own_intervals() -> None:
 
 
 def test_verdicts_without_an_interval() -> None:
-    ours = runs([20.0], accepted=0.1, hops=3.0, hit_rate=0.0)
-    theirs = runs([20.0], accepted=0.2, hops=3.0, hit_rate=0.0)
+    ours = runs([20.0], accepted=0.1, hops=3.0, lookups=0, hit_rate=0.0)
+    theirs = runs([20.0], accepted=0.2, hops=3.0, lookups=0, hit_rate=0.0)
     found = compare_results(subject("a", ours), subject("b", theirs))
     verdicts = [row(found, name)["verdict"] for name in ("latency", "accepted", "hops")]
     assert verdicts == ["equal", "no interval", "equal"]
@@ -68,6 +68,45 @@ def test_verdicts_without_an_interval() -> None:
     full = compare_results(subject("a", ours), subject("b", theirs.assign(saturated=True, latency=300.0)))
     assert row(full)["verdict"] == "saturated"
     assert row(full, "accepted")["verdict"] == "no interval"
+
+
+def test_what_one_result_does_not_have_is_said_and_is_not_zero() -> None:
+    ours = runs([20.0, np.nan], lookups=0, hit_rate=0.0, message_latency=np.nan)  # a run in which nothing arrived
+    theirs = runs([21.0, 22.0], lookups=9, hit_rate=0.9, lifetime_ns=5.0)
+    found = compare_results(subject("a", ours), subject("b", theirs))
+    assert row(found)["first"] == 20.0 and row(found)["second"] == 21.5
+    for name, value in (("hit_rate", 0.9), ("lifetime_ns", 5.0)):
+        assert row(found, name)["verdict"] == "only in second"
+        assert row(found, name)["second"] == value
+        assert np.isnan(row(found, name)[["first", "difference", "difference_percent", "interval"]].astype(float)).all()
+    back = compare_results(subject("b", theirs), subject("a", ours))
+    assert row(back, "hit_rate")["verdict"] == "only in first"
+    assert "message_latency" not in set(found.table["figure"])  # in neither
+    with pytest.raises(UserError, match=r"no figure of runs is a number in both$"):
+        compare_results(subject("a", runs([np.nan], hops=3.0)), subject("b", runs([20.0])))
+
+
+@pytest.mark.parametrize(("ours", "theirs", "verdict"), [
+    (0.0, 0.4, "other cycles"), (0.4, 0.5, "other cycles"), (0.4, 0.4, "no interval"), (0.0, 0.0, "no interval"),
+])  # fmt: skip
+def test_cycles_of_different_length_are_not_subtracted(ours: float, theirs: float, verdict: str) -> None:
+    a, b = (runs([20.0], hops=3.0 * k, network_latency=9.0 * k, cycle_ns=c) for k, c in ((1, ours), (2, theirs)))
+    found = compare_results(subject("a", a), subject("b", b))
+    assert row(found, "network_latency")["verdict"] == verdict
+    assert np.isnan(row(found, "network_latency")["difference"]) == (verdict == "other cycles")
+    assert row(found, "hops")["verdict"] == "no interval"
+    assert row(found, "hops")["difference"] == 3.0
+
+
+def test_lifetimes_of_packet_routers_that_do_not_keep_up_depend_on_the_length_of_the_run() -> None:
+    a, b = (runs([20.0], lifetime_ns=9.0 * k, sustained=k == 1).drop(columns="saturated") for k in (1, 2))
+    assert row(compare_results(subject("a", a), subject("b", b)), "lifetime_ns")["verdict"] == "saturated"
+    assert row(compare_results(subject("a", a), subject("b", a)), "lifetime_ns")["verdict"] == "equal"
+
+
+def test_files_without_variants_match_whatever_they_are_called() -> None:
+    a, b = (runs([20.0 + k]).assign(variant=name) for k, name in enumerate(("one", "two")))
+    assert row(compare_results(subject("a", a), subject("b", b)))["difference"] == 1.0
 
 
 def test_rows_are_matched_by_variant_and_load() -> None:

@@ -31,7 +31,7 @@ def sweep(saturated: list[bool]) -> ResultSet:
 @pytest.mark.parametrize(
     ("saturated", "value", "note"),
     [
-        ([False, False, True], "0.2 to 0.3", "known within 33.3% (simulation.knee_percent)"),
+        ([False, False, True], "0.2 to 0.3", "known within 33.3 % (simulation.knee_percent)"),
         ([False, False, False], "above 0.3", "the loads end before the knee (simulation.knee_percent adds more)"),
         ([True, True, True], "below 0.1", "the loads begin beyond the knee (simulation.knee_percent adds more)"),
     ],

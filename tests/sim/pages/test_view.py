@@ -241,6 +241,8 @@ window.addEventListener("load", function () { setTimeout(function () {
   }
   function title() { var found = box.querySelector(".panel h4"); return found ? found.textContent : ""; }
   told.ink = ink() > 0.01;
+  var foot = box.querySelector(".foot");
+  told.foot = [foot.offsetHeight > 0, foot.textContent !== ""];
   told.drawn_ms = Number(box.dataset.drawn);
   key("ArrowRight"); told.first = title();
   key("ArrowRight"); told.next = title();
@@ -318,8 +320,16 @@ def test_in_a_browser(results: Path, tmp_path: Path, name: str, width_px: int) -
     assert (told.pop("folded"), told.pop("picture_first")) == (small, small)
     assert told == {
         "ink": True, "first": "Router 0", "next": "Router 3", "none": "", "typed": "Router 5", "clicked": True,
-        "overflow": False, "errors": [],
+        "overflow": False, "errors": [], "foot": [True, True],
     }  # fmt: skip
+
+
+@pytest.mark.skipif(shutil.which("chromium") is None, reason="needs chromium (make setup installs it)")
+def test_a_picture_without_a_scale_has_no_empty_strip_below_it(results: Path, tmp_path: Path) -> None:
+    page = tmp_path / "view.html"
+    assert CliRunner().invoke(cli.app, ["view", str(results / "trace"), "-o", str(page)]).exit_code == 0
+    told = told_by_a_browser(page, tmp_path, 1200)
+    assert (told["ink"], told["errors"], told["foot"]) == (True, [], [False, False])
 
 
 @pytest.mark.skipif(shutil.which("chromium") is None, reason="needs chromium (make setup installs it)")

@@ -52,7 +52,7 @@ def test_the_highest_load_below_saturation_counts() -> None:
     """A long run can settle by chance beyond one that did not."""
     knee = knee_of([0.4, 0.1, 0.3, 0.2], [False, False, True, False])
     assert knee == Knee(0.2, 0.3)
-    assert knee_words(knee) == ("0.2 to 0.3", "known within 33.3% (simulation.knee_percent)")
+    assert knee_words(knee) == ("0.2 to 0.3", "known within 33.3 % (simulation.knee_percent)")
 
 
 class Limited(Sweep):

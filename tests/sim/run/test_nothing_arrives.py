@@ -21,6 +21,20 @@ def test_a_run_without_packets_is_written(tmp_path):
     assert run["packets"] == 0 and math.isnan(run["latency"]) and math.isnan(run["hops"])
 
 
+def test_bins_without_packets_have_no_share_of_detours():
+    """Every packet takes a detour: so it is in each bin in which one arrives, and at the end, whatever is empty."""
+    network = "topology: {kind: slim_fly, q: 3}\nrouter: {model: input_output_queued, vcs: 3}\n"
+    times = "simulation: {warmup_us: 1, measure_us: 4, series_bins: 40}\n"
+    config = hf.loads(f"name: few\n{network}routing: {{algorithm: valiant}}\n{times}")
+    series = hf.series(config, load=0.003, progress=False)
+    empty = series.table["latency"].isna()
+    assert 0 < empty.sum() < len(empty)
+    assert (series.table["derouted_share"].isna() == empty).all()
+    assert set(series.table["derouted_share"].dropna()) == {1.0}
+    assert "derouted 100.00 %" in dict(series.rows)["routers visited"]
+    assert math.isnan(hf.simulate(config, load=0, progress=False)["derouted_share"])
+
+
 def test_what_routers_do_not_count_is_not_zero():
     config = hf.loads(MESH).replace({"routing.algorithm": "valiant", "traffic.pattern": "neighbour"})
     run, series = (each(config, load=0.1, progress=False) for each in (hf.simulate, hf.series))

@@ -202,6 +202,24 @@ def test_bins_without_packets_have_no_latency() -> None:
     assert ("latency at the end", "– cycles, 99 % –") in series_rows(silent)
 
 
+def test_the_end_of_a_series_is_the_mean_of_its_packets_not_of_its_bins() -> None:
+    run = Simulation(config(MESH, "simulation: {series_bins: 40, max_cycles: 4000}"), 0.0008, 1)
+    series = run_series(run, lambda done, total: None)
+    bins, last = series.bins, series.bins.tail(10)
+    assert bins["packets"].sum() == series.distribution["packets"].sum()
+    total = (series.distribution["latency"] * series.distribution["packets"]).sum()  # exact: no latency is long here
+    assert (bins["latency"] * bins["packets"]).sum() == pytest.approx(total)
+    some = last[last["packets"] > 0]
+    assert len(some) < 10 and some["packets"].nunique() > 1
+    mean = np.average(some["latency"], weights=some["packets"])
+    assert abs(mean - some["latency"].mean()) > 0.1  # the words tell the two apart
+    rows = dict(series_rows(series))
+    high = np.average(some["latency_p99"], weights=some["packets"])
+    assert rows["latency at the end"] == f"{mean:.1f} cycles, 99 % {high:.1f}"
+    assert rows["routers visited"] == f"{np.average(some['hops'], weights=some['packets']):.3f}"
+    assert rows["accepted at the end"] == f"{last['accepted'].mean():.4g}"
+
+
 def test_results_are_written(tmp_path) -> None:
     run = Simulation(config(MESH, "simulation: {min_cycles: 1000, max_cycles: 1000}"), 0.1, 1)
     found = run.run()

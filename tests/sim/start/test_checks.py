@@ -14,7 +14,7 @@ from hopforge.model.config import Config, ConfigError, load_config, parse_config
 from hopforge.model.config.uses import USES, unused_sections
 from hopforge.sim.cosim.parts import PARTS
 from hopforge.sim.run.simulation import Simulation
-from hopforge.sim.start.checks import check_commands
+from hopforge.sim.start.checks import check_commands, verdict_rows
 from hopforge.sim.start.preparation import COMMANDS, for_command
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -218,6 +218,37 @@ def test_what_is_called_unused_is_not_looked_at(changes: str) -> None:
             case(short.model_copy(update=dict.fromkeys(hidden, Poison())))
             looked += len(hidden)
     assert looked > 20
+
+
+LATENCIES = "name: x\ntopology: {kind: edge_list, file: ring.anynet, format: anynet}\nrouting: {algorithm: shortest}\n"
+
+
+PROGRAM = "workload: {kind: npb, benchmark: is, class: S, ranks: 2}\n"
+
+
+@pytest.mark.parametrize(("text", "told"), [
+    (f"{LATENCIES}{PROGRAM}", "topology.file (latencies of its links): not read by hits, app"),
+    (f"{MESH}traffic: {{packet_range: [2, 4]}}\napp: {{}}\n{PROGRAM}", "traffic.packet_range: not read by sweep, app"),
+    (f"{MESH}simulation: {{load_steps: [{{bin: 3, load: 0.1}}]}}\n", "simulation.load_steps: read only by series"),
+    (f"{MESH}workload: {{kind: all_to_all, rounds: 3}}\n", ""),
+])  # fmt: skip
+def test_keys_that_only_some_commands_read_are_told(text: str, told: str, tmp_path: Path) -> None:
+    """What a command leaves unread of the sections that it reads stands in one of two rows."""
+    ring = "".join(f"router {k} node {k} router {(k + 1) % 3} 3\n" for k in range(3))
+    (tmp_path / "ring.anynet").write_text(ring)
+    path = tmp_path / "c.yml"
+    path.write_text(text)
+    config = load_config(path, keys=False)
+    verdicts = check_commands(config)
+    rows = [(name, words) for name, words in verdict_rows(config, verdicts) if name in ("not used", "used in part")]
+    said = " ".join(words for _, words in rows)
+    assert told in said
+    for verdict in verdicts:
+        if verdict.good and verdict.command not in ("demo", "topology", "bounds"):
+            unread = for_command(verdict.command, config).unused
+            assert {key for key in unread if "." in key} <= {key for key in unread if key in said}, verdict.command
+    assert bool(told) == bool(rows)
+    assert len(said) < 300
 
 
 def test_addresses_matter_where_keys_are_used(tmp_path: Path) -> None:
