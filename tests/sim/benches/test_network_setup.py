@@ -46,3 +46,16 @@ def test_every_section_that_the_simulator_reads_is_read_by_the_co_simulation_too
     """A section that only the simulator knew would give a difference for which no hardware is to blame."""
     config = parse_config(RING.replace("vcs: 2", f"vcs: 2, route_computation: {kind}"))
     assert USES["net"](config) - USES["cosim network"](config) == set()
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        ("switching: vct}\ntraffic: {packet_flits: 12}", "^router.buffer_flits must hold the longest packet .* not 3$"),
+        ("route_computation: lookup}\nlookup: {pipeline_depth: 6}", "^lookup.pipeline_depth must be at most 4 .* not 6$"),
+    ],
+)
+def test_reasons_begin_with_the_key(more: str, message: str) -> None:
+    """Only then does the command line know file and line."""
+    with pytest.raises(UserError, match=message):
+        network_setup(parse_config(RING.replace("buffer_flits: 3}", f"buffer_flits: 3, {more}")), 0.5, 1, 50)
