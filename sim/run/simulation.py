@@ -297,8 +297,8 @@ class Simulation:
 
     @cached_property
     def _kernel(self) -> Callable[[Any, Any, int], int]:
-        """What simulates a number of cycles, on one thread or on several."""
-        if self.threads.threads == 1:
+        """What simulates a number of cycles, as one part or as several."""
+        if self.threads.parts == 1:
             return self.built.run
         from hopforge.model.network.threads.crew import Crew  # noqa: PLC0415 - compiled where it is used
 

@@ -22,6 +22,9 @@ ROUTERS_PER_THREAD = 256
 PART_BYTES = 2 << 20
 #: most parts of a thread: every part has a mailbox for every other one
 MOST_PARTS_PER_THREAD = 16
+#: state for which parts pay on one thread, too: more than a core has of the last cache, its parts less
+MOST_PARTS_OF_ONE = 32
+LARGE_STATE, LARGEST_STATE = 24 << 20, MOST_PARTS_OF_ONE * (32 << 20)
 #: what several threads need beside the state, in bytes of the state
 MORE_MEMORY = 2
 
@@ -62,11 +65,11 @@ def choose_threads(
     UserError
         More threads than the network has parts.
     """
-    if wanted == 1:
+    if wanted == 1 and state.nbytes < LARGE_STATE:
         return ThreadChoice()
     reason = _reason(config, state, plan, pattern)
     if reason:
-        return ThreadChoice(words=f"1: {reason}" if wanted is not None else "")
+        return ThreadChoice(words=f"1: {reason}" if wanted is not None and wanted > 1 else "")
     most = most_parts(state)
     threads = min(_paying(state), most) if wanted is None else wanted
     if threads > most:
@@ -75,7 +78,7 @@ def choose_threads(
             f"not {threads}"
         )
     if threads == 1:
-        return ThreadChoice()
+        return ThreadChoice(parts=_parts_of_one(state))
     if wanted is not None:
         refuse_beyond_memory(MORE_MEMORY * state.nbytes, f"{threads} threads beside the state of the network")
     parts = parts_for(state, threads)
@@ -85,7 +88,15 @@ def choose_threads(
 def parts_for(state: NetState, threads: int) -> int:
     """Return the parts for a number of threads: each thread has as many, of which one stays near the processor."""
     each = -(-state.nbytes // (threads * PART_BYTES))
-    return int(threads * max(1, min(each, MOST_PARTS_PER_THREAD, most_parts(state) // threads)))
+    most = MOST_PARTS_OF_ONE if threads == 1 else MOST_PARTS_PER_THREAD
+    return int(threads * max(1, min(each, most, most_parts(state) // threads)))
+
+
+def _parts_of_one(state: NetState) -> int:
+    """Return the parts for one thread: one, unless the network is large and memory is not scarce."""
+    memory = free_memory()
+    scarce = bool(memory) and memory < MORE_MEMORY * state.nbytes
+    return parts_for(state, 1) if LARGE_STATE <= state.nbytes <= LARGEST_STATE and not scarce else 1
 
 
 def _reason(config: Config, state: NetState, plan: RoutingPlan, pattern: Any) -> str:

@@ -10,7 +10,7 @@ import statistics
 import subprocess
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -99,9 +99,10 @@ CASES: Sequence[NetCase] = (
     grid_case("torus", 8, 3, 1, 5000, 300),
     _DRAGONFLY,
 )
-#: networks of growing size, for the cost per flit and router
-SIZES: Sequence[NetCase] = tuple(
-    grid_case("torus", k, n, 1, cycles, 0) for k, n, cycles in [(4, 3, 40000), (8, 3, 5000), (16, 3, 600)]
+#: networks of growing size, for the cost per flit and router; the bisection of the largest carries 0.25
+SIZES: Sequence[NetCase] = (
+    *(grid_case("torus", k, 3, 1, cycles, 0) for k, cycles in [(4, 40000), (8, 5000), (16, 600)]),
+    replace(grid_case("torus", 16, 4, 1, 60, 0), load=0.15),
 )
 
 
@@ -177,8 +178,7 @@ def measure_net(cases: Sequence[NetCase], booksim: Path | None, repetitions: int
     UserError
         The BookSim binary cannot be used.
     """
-    if repetitions < 1:
-        raise ValueError(f"repetitions must be at least 1, not {repetitions}")
+    _at_least_one(repetitions)
     for case in cases:
         run = prepare(case)
         hosts = run.topology.hosts
@@ -187,17 +187,7 @@ def measure_net(cases: Sequence[NetCase], booksim: Path | None, repetitions: int
             ours.append(time_ours(run, case.cycles))
             if booksim is not None and case.booksim_cycles:
                 theirs.append(time_booksim(booksim, case, hosts))
-        row: dict[str, Any] = {
-            "case": case.name,
-            "load": case.load,
-            "routers": run.topology.routers,
-            "repetitions": repetitions,
-            "cycles_per_s": 1 / statistics.median(seconds for seconds, _ in ours),
-            "flit_hops_per_cycle": statistics.mean(work for _, work in ours),
-            "million_flit_hops_per_s": statistics.median(work / seconds for seconds, work in ours) / 1e6,
-            "ns_per_flit_hop": statistics.median(1e9 * seconds / work for seconds, work in ours),
-            "state_mib": run.state.nbytes / 2**20,
-        }
+        row = _row(case, run, ours)
         if theirs:
             ratios = [(b[0] / b[1]) / (a[0] / a[1]) for a, b in zip(ours, theirs, strict=True)]
             row |= {
@@ -207,3 +197,51 @@ def measure_net(cases: Sequence[NetCase], booksim: Path | None, repetitions: int
                 "ratio_highest": max(ratios),
             }
         yield row
+
+
+def measure_sizes(cases: Sequence[NetCase], repetitions: int = 5) -> list[dict[str, Any]]:
+    """Time all cases in turn and return a row of a table for each, with its cost beside that of the first.
+
+    Parameters
+    ----------
+    cases : sequence of NetCase
+        What to time; all are in memory at the same time.
+    repetitions : int
+        Rounds of timed runs, at least 1; the medians are given.
+
+    Raises
+    ------
+    ValueError
+        No repetition.
+    """
+    _at_least_one(repetitions)
+    runs = [prepare(case) for case in cases]
+    rounds = [
+        [time_ours(run, case.cycles) for case, run in zip(cases, runs, strict=True)] for _ in range(repetitions)
+    ]
+    rows = []
+    for case, run, ours in zip(cases, runs, zip(*rounds, strict=True), strict=True):
+        beside = [(a[0] / a[1]) / (b[0][0] / b[0][1]) for a, b in zip(ours, rounds, strict=True)]
+        rows.append(_row(case, run, ours) | {"cost_ratio": statistics.median(beside)})
+    return rows
+
+
+def _row(case: NetCase, run: Simulation, ours: Sequence[tuple[float, float]]) -> dict[str, Any]:
+    """Row of a table for the timed runs of a case."""
+    return {
+        "case": case.name,
+        "load": case.load,
+        "routers": run.topology.routers,
+        "parts": run.threads.parts,
+        "repetitions": len(ours),
+        "cycles_per_s": 1 / statistics.median(seconds for seconds, _ in ours),
+        "flit_hops_per_cycle": statistics.mean(work for _, work in ours),
+        "million_flit_hops_per_s": statistics.median(work / seconds for seconds, work in ours) / 1e6,
+        "ns_per_flit_hop": statistics.median(1e9 * seconds / work for seconds, work in ours),
+        "state_mib": run.state.nbytes / 2**20,
+    }
+
+
+def _at_least_one(repetitions: int) -> None:
+    if repetitions < 1:
+        raise ValueError(f"repetitions must be at least 1, not {repetitions}")

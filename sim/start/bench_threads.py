@@ -7,7 +7,7 @@ a barrier, and what is done on one core at the beginning and end. The time of ea
 import threading
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -20,7 +20,7 @@ from hopforge.model.network.threads.crew import Crew
 from hopforge.model.network.threads.ranges import most_parts
 from hopforge.sim.run.simulation import Simulation
 from hopforge.sim.run.threads import parts_for
-from hopforge.sim.start.bench_net import NetCase, grid_case
+from hopforge.sim.start.bench_net import SIZES, NetCase, grid_case
 
 __all__ = ["CASES", "CLOCK", "LARGE", "PREDICTED_CORES", "barrier_ns", "measure_threads", "predicted_ns"]
 
@@ -29,7 +29,7 @@ CLOCK = "wall clock, and process time of all threads"
 PREDICTED_CORES = (16, 64)
 CASES: Sequence[NetCase] = (grid_case("torus", 8, 3, 1, 4000, 0), grid_case("torus", 16, 3, 1, 500, 0))
 #: with `--sizes`, too: 65 536 routers
-LARGE = replace(grid_case("torus", 16, 4, 1, 60, 0), load=0.15)
+LARGE = SIZES[-1]
 #: barriers of a measurement, and measurements, of which the shortest counts
 _BARRIERS, _TRIES = 20000, 5
 #: times of a part above so many times its median count as the median

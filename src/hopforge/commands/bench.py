@@ -111,7 +111,9 @@ def bench_net(
     booksim: Annotated[
         Path | None, typer.Option(metavar="BINARY", help="A BookSim 2 binary to run in turn with ours.")
     ] = None,
-    sizes: Annotated[bool, typer.Option("--sizes", help="Networks of 64, 512 and 4096 routers instead.")] = False,
+    sizes: Annotated[
+        bool, typer.Option("--sizes", help="Networks of 64, 512, 4096 and 65 536 routers instead.")
+    ] = False,
     against: Annotated[
         Path | None,
         typer.Option(metavar="FOLDER", help="A checkout of another version of hopforge to run in turn with this one."),
@@ -122,7 +124,8 @@ def bench_net(
 ) -> None:
     """Time the network simulator on one core: flits times routers visited per second of processor time.
 
-    The load is 0.3 flits per host and cycle, 0.5 on the dragonfly.
+    The load is 0.3 flits per host and cycle, 0.5 on the dragonfly, 0.15 with 65 536 routers. With --sizes all networks
+    are in memory and run in turn; the cost of a flit in a router is given beside that in the smallest.
 
     With --booksim or --against both simulate the same networks in turn; the ratio is the median of the pairs. With
     --against large networks, busy and nearly idle, are added, and the counters of both versions are compared.
@@ -140,7 +143,7 @@ def bench_net(
 
     from hopforge.model.errors import UserError
     from hopforge.model.output.results import check_writable
-    from hopforge.sim.start.bench_net import CASES, CLOCK, SIZES, measure_net
+    from hopforge.sim.start.bench_net import CASES, CLOCK, SIZES, measure_net, measure_sizes
     from hopforge.sim.start.bench_results import write_bench
 
     if threads is not None:
@@ -153,24 +156,27 @@ def bench_net(
             raise UserError("--against goes with neither --booksim nor --sizes")
         _bench_versions(against, output_folder(output, "bench net"), repetitions)
         return
+    if booksim is not None and sizes:
+        raise UserError("--booksim does not go with --sizes")
     if booksim is not None and not booksim.is_file():
         raise UserError(f"--booksim: no such file: {booksim}")
     target = output_folder(output, "bench net")
     check_writable(target)
     console = Console()
     with console.status("measuring"):
-        rows = list(measure_net(SIZES if sizes else CASES, booksim, repetitions))
+        rows = measure_sizes(SIZES, repetitions) if sizes else list(measure_net(CASES, booksim, repetitions))
     write_bench(rows, target, clock=CLOCK)
     table = Table(box=None, pad_edge=False)
     table.add_column("case", no_wrap=True)
-    for heading in ("routers", "M flit-hops/s", "ns each", "MiB", "BookSim", "ratio"):
+    for heading in ("routers", "M flit-hops/s", "ns each", "MiB", *(["beside"] if sizes else ["BookSim", "ratio"])):
         table.add_column(heading, justify="right")
     for row in rows:
-        theirs = f"{row['booksim_million_flit_hops_per_s']:.3g} M/s" if "ratio" in row else ""
+        beside = [f"{row['cost_ratio']:.2f}"] if sizes else ["", ""]
+        if "ratio" in row:
+            beside = [f"{row['booksim_million_flit_hops_per_s']:.3g} M/s", f"{row['ratio']:.3g}"]
         table.add_row(
             str(row["case"]), f"{row['routers']:,}", f"{row['million_flit_hops_per_s']:.3g}",
-            f"{row['ns_per_flit_hop']:.3g}", f"{row['state_mib']:.1f}", theirs,
-            f"{row['ratio']:.3g}" if "ratio" in row else "",
+            f"{row['ns_per_flit_hop']:.3g}", f"{row['state_mib']:.1f}", *beside,
         )  # fmt: skip
     console.print(table)
     say_written(target)

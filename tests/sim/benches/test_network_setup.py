@@ -52,7 +52,7 @@ def test_every_section_that_the_simulator_reads_is_read_by_the_co_simulation_too
     ("more", "message"),
     [
         ("switching: vct}\ntraffic: {packet_flits: 12}", "^router.buffer_flits must hold the longest packet .* not 3$"),
-        ("route_computation: lookup}\nlookup: {pipeline_depth: 6}", "^lookup.pipeline_depth must be at most 4 .* not 6$"),
+        ("route_computation: lookup}\nlookup: {pipeline_depth: 6}", "^lookup.pipeline_depth must be at most 4 "),
     ],
 )
 def test_reasons_begin_with_the_key(more: str, message: str) -> None:

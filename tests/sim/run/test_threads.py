@@ -20,9 +20,11 @@ topology: {kind: torus, radices: [8, 4]}
 router: {vcs: 2}
 simulation: {load: 0.3, warmup_cycles: 600, min_cycles: 1000, max_cycles: 1000}
 """
+ROUTERS = "router: {vcs: 2}\n"
 
 
 def run(tmp_path: Path, text: str, *options: str) -> tuple[int, str, Path]:
+    tmp_path.mkdir(exist_ok=True)
     path = tmp_path / "threads.yml"
     path.write_text(text)
     folder = tmp_path / "-".join(("out", *options)).replace("--", "")
@@ -115,3 +117,40 @@ def test_a_large_state_has_more_parts() -> None:
     assert parts % 2 == 0
     assert state.nbytes / parts <= threads_module.PART_BYTES
     assert parts == 2 or state.nbytes / (parts - 2) > threads_module.PART_BYTES
+
+
+def test_one_thread_simulates_the_parts_of_a_network_that_no_cache_holds(monkeypatch: pytest.MonkeyPatch) -> None:
+    def parts(radices: str = "[32, 24]", threads: int | None = 1, more: str = "") -> int:
+        config = parse_config(
+            f"name: t\ntopology: {{kind: torus, radices: {radices}}}\naddress: {{chunk_bits: 6}}\n{more or ROUTERS}"
+        )
+        found = Simulation(config, 0.1, 1, check=False, threads=threads).threads
+        assert (found.threads, found.words) == (1, "")
+        return found.parts
+
+    assert parts() == 1
+    monkeypatch.setattr(threads_module, "LARGE_STATE", 1 << 20)
+    monkeypatch.setattr(threads_module, "PART_BYTES", 1 << 18)
+    monkeypatch.setattr(os, "getloadavg", lambda: (99.0, 0.0, 0.0))
+    assert parts() > 2
+    assert parts(threads=None) == parts()
+    assert parts("[2, 4]") == 1
+    assert parts(more="router: {speculation: true}\n") == 1
+    monkeypatch.setattr(threads_module, "free_memory", lambda: 1 << 20)
+    assert parts() == 1
+    monkeypatch.setattr(threads_module, "free_memory", lambda: 0)
+    monkeypatch.setattr(threads_module, "LARGEST_STATE", 1 << 20)
+    assert parts() == 1
+
+
+def test_parts_on_one_thread_give_the_same_results(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = FILE.replace("[8, 4]", "[8, 8]")
+    files = ("measurement.csv", "channels.csv", "buffers.csv")
+    _, _, folder = run(tmp_path, text, "--threads", "1")
+    whole = [rows(folder / name) for name in files]
+    monkeypatch.setattr(threads_module, "LARGE_STATE", 0)
+    monkeypatch.setattr(threads_module, "PART_BYTES", 1 << 16)
+    assert Simulation(parse_config(text), 0.3, 1, check=False).threads.parts > 2
+    status, output, folder = run(tmp_path / "parts", text, "--threads", "1")
+    assert status == 0, output
+    assert [rows(folder / name) for name in files] == whole

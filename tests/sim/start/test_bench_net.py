@@ -1,17 +1,20 @@
 """`hopforge bench net`: what is counted, that both simulators do the same work, and mistakes with the binary."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
 import pytest
+from typer.testing import CliRunner
 
+from hopforge import cli
 from hopforge.model.config import parse_config
 from hopforge.model.errors import UserError
 from hopforge.model.routing.graph import distances
 from hopforge.sim.run.simulation import Simulation
 from hopforge.sim.start import bench_net
-from hopforge.sim.start.bench_net import CASES, SIZES, measure_net, prepare, time_booksim, time_ours
+from hopforge.sim.start.bench_net import CASES, SIZES, measure_net, measure_sizes, prepare, time_booksim, time_ours
 from hopforge.sim.start.bench_results import write_bench
 
 SMALL = bench_net.grid_case("mesh", 4, 2, 1, 3000, 100)
@@ -89,4 +92,21 @@ def test_the_cases_are_those_of_the_documentation() -> None:
     ]  # fmt: skip
     run = Simulation(parse_config(CASES[-1].ours), CASES[-1].load, 1, check=False)
     assert (run.topology.hosts, run.topology.routers, CASES[-1].load) == (1056, 264, 0.5)
-    assert [case.name for case in SIZES] == [f"{k}-ary 3-cube, 1 flit" for k in (4, 8, 16)]
+    assert [case.name for case in SIZES] == [f"{k}-ary {n}-cube, 1 flit" for k, n in ((4, 3), (8, 3), (16, 3), (16, 4))]
+
+
+def test_sizes_are_timed_in_turn_and_beside_the_first() -> None:
+    small, large = measure_sizes([SMALL, replace(SMALL, ours=SMALL.ours.replace("[4, 4]", "[8, 8]"))], 3)
+    assert (small["routers"], large["routers"]) == (16, 64)
+    assert small["cost_ratio"] == 1 and large["cost_ratio"] > 0
+    assert small["repetitions"] == large["repetitions"] == 3
+    with pytest.raises(ValueError, match="repetitions must be at least 1, not 0"):
+        measure_sizes([SMALL], 0)
+
+
+def test_booksim_is_not_run_beside_sizes(tmp_path: Path) -> None:
+    result = CliRunner().invoke(
+        cli.app, ["bench", "net", "--sizes", "--booksim", str(binary(tmp_path, FAKE)), "-o", str(tmp_path / "out")]
+    )
+    assert result.exit_code != 0 and "--booksim does not go with --sizes" in str(result.exception)
+    assert not (tmp_path / "out").exists()
