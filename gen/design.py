@@ -144,7 +144,7 @@ def _network_design(config: Config) -> NetworkDesign:
         lookup = _engine_parameters(config)  # keys are checked against the routing, in `program`
         if lookup.pipeline_depth > ROUTER_DEPTH:
             raise UserError(
-                f"{config.name}: lookup.pipeline_depth must be at most {ROUTER_DEPTH} for engines in routers in "
+                f"lookup.pipeline_depth must be at most {ROUTER_DEPTH} for engines in routers in "
                 f"hardware, not {lookup.pipeline_depth}"
             )
     topology, vcs = network_topology(config), config.router.vcs

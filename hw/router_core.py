@@ -169,10 +169,12 @@ class RouterCore(wiring.Component):
         asked = Cat(unit.sa_request for unit in self.inputs)
         if p.quality is None:
             return asked
-        due = ClassFilter(ports=p.ports, vcs=p.vcs, quality=p.quality)
-        m.submodules.due = shared(due, platform, p.structure)
-        m.d.comb += [due.requests.eq(asked), due.grants.eq(sa.grants), due.granted_vc.eq(sa.granted_vc)]
-        return due.due
+        classes = ClassFilter(ports=p.ports, vcs=p.vcs, quality=p.quality)
+        m.submodules.classes = shared(classes, platform, p.structure)  # not `due`: that is a port of it
+        m.d.comb += [
+            classes.requests.eq(asked), classes.grants.eq(sa.grants), classes.granted_vc.eq(sa.granted_vc),
+        ]  # fmt: skip
+        return classes.due
 
     def _allocate_vcs(self, m: Module, platform: object) -> None:
         """Give VCs to those that ask for them, before they ask for the switch."""
@@ -241,6 +243,8 @@ class RouterCore(wiring.Component):
             for i in range(p.ports):
                 accepted[i].append(engine.accepted[i * p.vcs : (i + 1) * p.vcs])
                 answered[i].append(engine.answered[i * p.vcs : (i + 1) * p.vcs])
+        if not routes:  # a router without links: nobody asks
+            return
         for i, unit in enumerate(self.inputs):
             m.d.comb += [
                 unit.ahead_accepted.eq(reduce(or_, accepted[i])),

@@ -121,7 +121,7 @@ USES: dict[str, Callable[[Config], Sections]] = {
     "gen rule-cache": lambda config: {"rule_cache"},
     "cosim lookup": lambda config: _KEYS | {"cosim"},
     "cosim router": lambda config: _routers(config) | {"cosim"},
-    "cosim network": lambda config: _routers(config) | {"cosim", "traffic", "simulation", "failed"},
+    "cosim network": lambda config: _routers(config) | {"cosim", "traffic", "simulation", "failed", "degraded"},
     "cosim service_host": lambda config: _routers(config) | {"cosim"},
     "cosim collectives": lambda config: _plane(config) | {"cosim"},
     "cosim rule_cache": lambda config: {"rule_cache", "cosim"},

@@ -179,7 +179,7 @@ def _check_limits(topology: Topology, router: RouterParameters, source: SourcePa
         raise NetworkError(f"a packet may have at most {MAX_CANDIDATES} candidates, not {tables.max_candidates}")
     if router.switching != "wormhole" and source.longest > router.buffer_flits:
         raise NetworkError(
-            f"buffer_flits must hold the longest packet ({source.longest} flits) under {router.switching}, "
+            f"router.buffer_flits must hold the longest packet ({source.longest} flits) under {router.switching}, "
             f"not {router.buffer_flits}"
         )
     matrix_bytes = 8 * (2 * R * (P * V) ** 2 + matrix_entries(topology, router))

@@ -49,8 +49,8 @@ class Ways:
 
     @property
     def most_ports(self) -> int:
-        """Largest number of ports that a packet may choose from."""
-        return int(np.bitwise_count(self.ports).sum(axis=2, dtype=np.int64).max())
+        """Largest number of ports that a packet may choose from; 1 without links: the port of its host."""
+        return max(1, int(np.bitwise_count(self.ports).sum(axis=2, dtype=np.int64).max()))
 
 
 def mask_words(topology: Topology) -> int:

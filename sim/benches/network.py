@@ -6,9 +6,8 @@ must show the same outputs, or a host would have to do something else than in th
 get their programs first. At the end the counters of all ports and all engines of all routers are read.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import zip_longest
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,19 +18,18 @@ from hopforge.hw.network import Network
 from hopforge.model.config import Config
 from hopforge.model.errors import UserError
 from hopforge.model.lookup.csr import csr_map
-from hopforge.model.lookup.golden.tcam import SRAM_WRITE_CYCLES
 from hopforge.model.network.core.kinds import DRAINED, FINISHED, GRANTED, RECEIVED, SENT
 from hopforge.model.router.csr import PORT_COUNTERS, ROUTER_CSR_ADDR_BITS, engine_address
 from hopforge.model.router.params import RouterParams
-from hopforge.model.router.program import BusOperation
 from hopforge.model.topology import Topology
 from hopforge.sim.benches.logged_packets import NUMBER_BITS, LoggedPackets
 from hopforge.sim.benches.network_setup import NetworkSetup, network_setup
+from hopforge.sim.benches.setup_writes import setup_writes
 from hopforge.sim.drive.replay import WORD_BITS, Output, Replay
 from hopforge.sim.drive.router import flit_words
 from hopforge.sim.run.simulation import Simulation
 
-__all__ = ["NetworkTraffic", "RecordedNetwork", "record_network", "setup_writes"]
+__all__ = ["NetworkTraffic", "RecordedNetwork", "record_network"]
 
 _EVENTS_PER_FLIT = 8
 _TAIL = 2  # bit of a flit's kind in the log
@@ -144,30 +142,6 @@ def record_network(config: Config, traffic: NetworkTraffic, setup: NetworkSetup 
         component, recorder.replay(), traffic, topology.routers, topology.hosts, packets.count,
         len(logs[RECEIVED].cycle), end, int(counts["lookups"].sum()), int(counts["hits"].sum()),
     )  # fmt: skip
-
-
-def setup_writes(
-    design: NetworkDesign, programs: Sequence[Sequence[BusOperation]] | None = None
-) -> list[tuple[int, int] | None]:
-    """Return the writes on the register bus, one a cycle, that fill keys and TCAMs and enable routers; None: idle.
-
-    `programs`: of each router; default: what the design says.
-    """
-    lookup = design.params[0].lookup
-    assert lookup is not None
-    # Instead of a read until something is over: what it takes at most, a scrub of all sets or a write into the TCAM.
-    wait = 4 * lookup.sets + 2 * lookup.tcam_latency_cycles + 64
-    if lookup.tcam_kind == "sram":
-        wait += SRAM_WRITE_CYCLES
-    programs = [program.operations for program in design.programs] if programs is None else programs
-    steps: list[tuple[int, int] | None] = []
-    for operations in zip_longest(*programs):
-        if any(operation is not None and operation.kind == "poll" for operation in operations):
-            steps += [None] * wait
-        for router, operation in enumerate(operations):
-            if operation is not None and operation.kind == "write":
-                steps.append((router << ROUTER_CSR_ADDR_BITS | operation.address, operation.data))
-    return [*steps, None, None]
 
 
 def _run(

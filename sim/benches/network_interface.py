@@ -26,7 +26,7 @@ from hopforge.model.router.links import topology_hosts
 from hopforge.model.router.network import HostModel, Packet
 from hopforge.model.router.params import Route, RouterParams
 from hopforge.model.router.program import BusOperation, row_operations
-from hopforge.sim.benches.network import setup_writes
+from hopforge.sim.benches.setup_writes import setup_writes
 from hopforge.sim.drive.replay import Output, Replay, as_words
 
 __all__ = ["InterfaceTraffic", "disagreeing", "network_interface_replay"]

@@ -9,6 +9,7 @@ from hopforge.gen.design import NetworkDesign, check_interfaces, network_design
 from hopforge.model.config import Config
 from hopforge.model.errors import UserError
 from hopforge.model.network.settings import Script
+from hopforge.model.topology.failed import refuse_failed
 from hopforge.sim.run.packet_script import draw_class_packets, draw_packets
 from hopforge.sim.run.simulation import Simulation
 
@@ -42,6 +43,7 @@ def network_setup(config: Config, load: float, seed: int, cycles: int) -> Networ
     UserError
         Routing or a router that the hardware cannot be; a deadlock; nothing to compare.
     """
+    _refuse_changed_links(config)
     design = network_design(config, service_ports=True)
     check_interfaces(design)
     lookup = design.params[0].lookup
@@ -56,3 +58,18 @@ def network_setup(config: Config, load: float, seed: int, cycles: int) -> Networ
     if not len(script[0]):
         raise UserError(f"no packet in {cycles} cycles at a load of {load:g}: there is nothing to compare")
     return NetworkSetup(design, script, number)
+
+
+def _refuse_changed_links(config: Config) -> None:
+    """Refuse links that fail or are slow: the simulator would run with them, and hardware has all its links."""
+    refuse_failed(config.failed, "hopforge cosim --part network")
+    if config.simulation.failures:
+        raise UserError(
+            "simulation.failures must be empty for --part network, whose hardware has all its links, not "
+            f"{len(config.simulation.failures)} failures"
+        )
+    if not config.degraded.none:
+        raise UserError(
+            "degraded.factor must be 1 for --part network: links have one rate in hardware, not "
+            f"{config.degraded.factor:g} of it"
+        )

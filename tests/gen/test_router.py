@@ -216,3 +216,22 @@ def test_long_lines_are_broken(tmp_path: Path) -> None:
     assert re.search(r"[,|&]\n {6}\S", text), "a line has been broken"
     (tmp_path / "output_port.sv").write_text(text)
     run_yosys("read_verilog -sv output_port.sv\nhierarchy -check -top output_port\n", tmp_path)
+
+
+QUALITY = (
+    "{name: small, topology: {kind: mesh, radices: [2]}, router: {vcs: 2, buffer_flits: 3, qos: weighted}, "
+    "traffic: {classes: [{name: a, share: 0.5, vcs: 1}, {name: b, share: 0.5, vcs: 1}]}}"
+)
+
+
+@pytest.mark.parametrize("text", [TABLE, LOOKUP.replace("KIND", "flops"), QUALITY])
+def test_no_instance_has_the_name_of_a_port_of_its_module(text: str) -> None:
+    """A name inside that is also one of the scope around it is a warning of Verilator (VARHIDDEN)."""
+    verilog = next(iter(network_files(parse_config(text)).values()))
+    ports = {
+        name: set(re.findall(r"^ +(?:in|out)put .*?(\w+),?$", head, re.MULTILINE))
+        for name, head in re.findall(r"^module (\w+)\((.*?)\);", verilog, re.MULTILINE | re.DOTALL)
+    }
+    instances = [(kind, name) for kind, name in re.findall(r"^  (\w+) (\w+) \($", verilog, re.MULTILINE)]
+    assert len(instances) > 20
+    assert [f"{kind} {name}" for kind, name in instances if name in ports[kind]] == []
