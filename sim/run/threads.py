@@ -24,7 +24,7 @@ PART_BYTES = 2 << 20
 MOST_PARTS_PER_THREAD = 16
 #: state for which parts pay on one thread, too: more than a core has of the last cache, its parts less
 MOST_PARTS_OF_ONE = 32
-LARGE_STATE, LARGEST_STATE = 24 << 20, MOST_PARTS_OF_ONE * (32 << 20)
+LARGE_STATE, LARGEST_STATE = 48 << 20, MOST_PARTS_OF_ONE * (32 << 20)
 #: what several threads need beside the state, in bytes of the state
 MORE_MEMORY = 2
 
