@@ -140,7 +140,9 @@ def _reasons(details: ErrorDetails, path: Path, section: dict[str, Any]) -> Iter
     elif kind in _KINDS:
         yield path, f"expected {_KINDS[kind]}, not {describe(value)}"
     elif kind == "string_pattern_mismatch":
-        yield path, f"must match {context['pattern']}, not {describe(value)}"
+        own = path in (("routing", "algorithm"), ("traffic", "pattern")) and value.endswith(".py")
+        hint = f"; a file of your own is {path[-1]}: file, file: {value}" if own else ""
+        yield path, f"must match {context['pattern']}, not {describe(value)}{hint}"
     elif kind == "too_short" and isinstance(value, list) and len(value) >= context["min_length"]:
         return  # long enough, but its elements are wrong, and each is told
     elif kind == "too_short" and not context["actual_length"]:

@@ -397,6 +397,7 @@ def prepare_routing(
         return guarded_plan(_checked_plan(plan, topology, vcs, file), topology, vcs, _KEY)
     if algorithm not in ROUTING:
         raise RoutingError(
-            f"routing.algorithm must be one of {', '.join(sorted(ROUTING))} or a FILE.py, not {algorithm}"
+            f"routing.algorithm must be one of {', '.join(sorted(ROUTING))} or file (routing.file: FILE.py), "
+            f"not {algorithm}"
         )
     return ROUTING[algorithm](topology, vcs, options)

@@ -86,12 +86,12 @@ class ResultSet:
 
     @property
     def command(self) -> str:
-        """The command that repeats the run, as typed in a shell; empty if the run did not write it."""
+        """What repeats the run, as typed in a shell or (one word) in Python; empty if the run did not write it."""
         words = self.metadata.get("command")
         if isinstance(words, str):
             return words
         if isinstance(words, list) and words and all(isinstance(word, str) for word in words):
-            return shlex.join(words)
+            return shlex.join(words) if len(words) > 1 else words[0]
         name = self.metadata.get("name")
         if isinstance(name, str) and "assumptions" in self.metadata:  # of a figure of a paper, before 0.2
             return f"hopforge reproduce {shlex.quote(name)} --seed {self.metadata.get('seed', 1)}"

@@ -26,5 +26,8 @@ def prepare_traffic(
 
         return user_traffic(topology, folder / pattern, options, generator)
     if pattern not in PATTERNS:
-        raise TrafficError(f"traffic.pattern must be one of {', '.join(sorted(PATTERNS))} or a FILE.py, not {pattern}")
+        raise TrafficError(
+            f"traffic.pattern must be one of {', '.join(sorted(PATTERNS))} or file (traffic.file: FILE.py), "
+            f"not {pattern}"
+        )
     return PATTERNS[pattern](topology, options, generator)

@@ -12,7 +12,7 @@ import pytest
 from typer.testing import CliRunner
 
 from hopforge import __version__, cli
-from hopforge.commands.terminal import complain
+from hopforge.commands.terminal import complain, show_table
 from hopforge.model.errors import UserError
 from hopforge.sim.start import doctor
 
@@ -286,3 +286,25 @@ def test_an_output_that_cannot_be_written_is_one_line(tmp_path: Path, within: Ca
         assert (run.returncode, run.stdout) == (2, "")
         assert run.stderr.startswith("hopforge: /proc/none")
         assert run.stderr.count("\n") == 1
+
+
+def test_a_table_in_a_file_is_never_cut(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """A number with its last digits cut is another number: a row is one line, however narrow the terminal was."""
+    monkeypatch.setenv("COLUMNS", "40")
+    rows = [["load", *(f"class {name} accepted" for name in "abcdef")], ["0.1", *(f"0.123456{k}" for k in range(6))]]
+    show_table(rows)
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == 2
+    assert lines[1].split() == rows[1]
+    assert "…" not in lines[0]
+
+
+def test_a_table_on_a_narrow_terminal_keeps_every_digit(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", "40")
+    monkeypatch.setenv("FORCE_COLOR", "1")  # rich takes the output for a terminal
+    show_table([["load", *"abcdef"], ["0.1", *(f"0.123456{k}" for k in range(6))]])
+    told = re.sub(r"\x1b\[[0-9;]*m", "", capsys.readouterr().out)
+    assert "…" not in told
+    assert sum(character.isdigit() for character in told) == 2 + 6 * 8

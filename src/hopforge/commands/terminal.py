@@ -53,18 +53,26 @@ def output_folder(output: Path | None, command: str, config: Path | None = None)
     return Path("build", *([] if config is None else [config.stem]), *command.split())
 
 
+_WIDEST = 10_000  # characters of a row of a table in a file
+
+
 def show_table(rows: Sequence[Sequence[str]], left: int = 1) -> None:
-    """Print headings and rows in columns; all but the first `left` are flush right."""
+    """Print headings and rows in columns, nothing cut; all but the first `left` are flush right."""
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
     table = Table(box=None, pad_edge=False)
     for number, heading in enumerate(rows[0]):
-        table.add_column(heading, justify="left" if number < left else "right")
+        table.add_column(heading, justify="left" if number < left else "right", overflow="fold")
     for row in rows[1:]:
         table.add_row(*map(Text, row))
-    Console().print(table)
+    console = Console()
+    if not console.is_terminal:  # a file has no edge: each row is one line
+        console.width = max(
+            console.width, console.measure(table, options=console.options.update(width=_WIDEST)).maximum
+        )
+    console.print(table)
 
 
 def show_rows(rows: Iterable[tuple[str, str]]) -> None:

@@ -64,6 +64,9 @@ def test_good_file_and_its_defaults() -> None:
         ("seed: 7", f"seed: {10**18 + 1}", f"x.yml:2: seed: must be at most {10**18}, not {10**18 + 1}"),
         ("seed: 7", "seed: 1_0", "x.yml:2: seed: expected a whole number, not '1_0'"),
         ("seed: 7", "seed: 2020-01-01", "x.yml:2: seed: expected a whole number, not '2020-01-01'"),
+        ("name: demo", "name: demo\nrouting: {algorithm: my.py}", "x.yml:2: routing.algorithm: must match "
+         "^[a-z][a-z0-9_]*$, not 'my.py'; a file of your own is algorithm: file, file: my.py"),
+        ("name: demo", "name: demo.py", "x.yml:1: name: must match ^[a-z][a-z0-9_]*$, not 'demo.py'"),
         ("name: demo", "name: Demo 1", "x.yml:1: name: must match ^[a-z][a-z0-9_]*$, not 'Demo 1'"),
         ("name: demo\n", "", "x.yml:1: name: missing"),
         ("kind: torus", "kind: tours", "x.yml:4: topology.kind: unknown 'tours'; did you mean 'torus'?"),

@@ -159,3 +159,18 @@ def test_a_run_without_packets_has_a_dash() -> None:
     section = glance([result])
     assert section is not None
     assert ("latency", "–") in [(fact.label, fact.value) for fact in section.facts]
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (
+            ["hopforge.simulate(hopforge.load('a b.yml'), load=0.1)"],
+            "hopforge.simulate(hopforge.load('a b.yml'), load=0.1)",
+        ),
+        (["hopforge", "net", "a b.yml"], "hopforge net 'a b.yml'"),
+    ],
+)
+def test_what_repeats_a_run_can_be_pasted(words: list[str], said: str) -> None:
+    """A call of Python is shown as Python reads it: quotes of a shell around it would run nowhere."""
+    assert ResultSet("a", {"command": words}).command == said

@@ -24,7 +24,7 @@ ROOT = Path(__file__).parents[3]
 MESH = "name: x\ntopology: {kind: mesh, radices: [4, 4]}\n"
 RUN = "simulation: {min_cycles: 1000, max_cycles: 1000, warmup_cycles: 100, loads: [0.1], load: 0.1}\n"
 REFUSED = {
-    "unknown algorithm": (f"{MESH}routing: {{algorithm: nonsense}}\n", "routing", "or a FILE.py, not nonsense"),
+    "unknown algorithm": (f"{MESH}routing: {{algorithm: nonsense}}\n", "routing", "file: FILE.py), not nonsense"),
     "hyperx": (
         "name: x\ntopology: {kind: hyperx, sizes: [3, 3]}\nrouting: {algorithm: ugal_node}\n", "routing", "ugal_node",
     ),

@@ -177,7 +177,7 @@ def test_bad_traffic_is_one_clear_line(tmp_path: Path) -> None:
         ("pattern: random_neighbours", r"^traffic.low and high must satisfy 1 ≤ low ≤ high < 12 hosts, not 6 and 20$"),
         ("pattern: adversarial",
          r"^traffic.pattern adversarial needs a topology of kind dragonfly, dragonfly_plus or cascade, not mesh$"),
-        ("pattern: nothing", r"^traffic.pattern must be one of adversarial, .* or a FILE.py, not nothing$"),
+        ("pattern: nothing", r"^traffic.pattern must be one of adv.* or file \(traffic.file: FILE.py\), not nothing$"),
         ("source: on_off, burst_load: 0.1", r"^traffic.burst_load must be above the load 0.2, not 0.1$"),
     ]:
         with pytest.raises(TrafficError, match=message):
