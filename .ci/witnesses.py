@@ -205,6 +205,7 @@ WATCHED: dict[str, tuple[str, ...]] = {
     "loren-throughput": ("loren.fig6.1", "loren.fig6-bounds"),
     "loren-uniform1024": ("loren.fig6.1",),
     "routing-dragonfly-1000": ("routing.dragonfly",),
+    "routing-dragonfly_plus-1000": ("routing.dragonfly_plus",),
     "routing-fat_tree-1000": ("routing.fat_tree",),
     "routing-hyperx-1000": ("routing.hyperx",),
     "routing-polarfly-1000": ("routing.polarfly",),
