@@ -10,7 +10,9 @@ import pytest
 from amaranth.sim import Simulator
 
 from hopforge.hw.controlled_router import ControlledRouter
+from hopforge.hw.input_ports import DROP_BITS
 from hopforge.hw.network import Network
+from hopforge.hw.router_csr import RouterCsr
 from hopforge.model.lookup.csr import csr_map
 from hopforge.model.lookup.params import LookupParams
 from hopforge.model.numbers.crc import crc_address
@@ -204,6 +206,40 @@ def test_an_unroutable_packet_is_dropped_counted_flagged_and_blocks_nobody() -> 
         "DROPS0": 5, "DROPS1": 0, "UNROUTABLE_LO": 1, "STATUS": 1, "FLITS_IN0": 5 * (9 + 2 + 3), "FLITS_OUT1": 25,
         "FLITS_OUT2": 10, "kept": 1, "cleared": 0,
     }  # fmt: skip
+
+
+def test_registers_of_a_router_with_more_ports_than_a_word_has_bits() -> None:
+    """Flags in two words, and counters of all ports; what the ports do comes from the golden router."""
+    params = replace(TABLE, ports=41, vcs=1, routes=(Route(0), Route(1 << 40), Route(2)))
+    rng = np.random.default_rng(3)
+    dut, golden = RouterCsr(params=params), ControlledRouterModel(params, number=5)
+    traffic = Traffic(params, rng, 4)
+    registers = router_csr_map(params)
+    flags = [registers[name].address for name in ("UNROUTABLE_LO", "UNROUTABLE_HI")]
+    words: dict[int, set[int]] = {}
+
+    async def bench(ctx: Any) -> None:
+        ctx.set(dut.number, 5)
+        for cycle in range(400):
+            bus = random_bus(params, rng) if cycle % 3 else BusInputs(flags[int(rng.integers(2))], 0, 1)
+            for name, value in bus._asdict().items():
+                ctx.set(getattr(dut.csr, name), value)
+            visible = golden.visible()
+            rows = traffic.inputs(0.3, visible)
+            assert ctx.get(dut.enable) == golden.enable, f"cycle {cycle}"
+            before = golden.unroutable
+            _, word, _ = golden.step(rows, bus)
+            ctx.set(dut.arrived, sum((row.flit is not None) << i for i, row in enumerate(rows)))
+            ctx.set(dut.left, sum((out.flit is not None) << i for i, out in enumerate(visible)))
+            ctx.set(dut.drops, sum(out.drops << DROP_BITS * i for i, out in enumerate(visible)))
+            ctx.set(dut.dropped, sum(1 << i for i in golden.router.dropped))
+            assert ctx.get(dut.csr.rdata) == word, f"cycle {cycle}"
+            if bus.re and bus.addr in flags:
+                words.setdefault(bus.addr, set()).add(before >> 32 * flags.index(bus.addr) & 0xFFFFFFFF)
+            await ctx.tick()
+
+    simulate(dut, bench)
+    assert all(len(words[address]) > 5 for address in flags)
 
 
 @pytest.mark.parametrize("by_modulo", [False, True])
