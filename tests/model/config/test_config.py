@@ -203,7 +203,8 @@ def test_good_file_and_its_defaults() -> None:
         (
             "seed: 7",
             "router: {speculation: shared, sa: wavefront}",
-            "x.yml:2: router.sa: must be one of output_first, islip, max_size, loa, pim with speculation=shared, not wavefront",
+            "x.yml:2: router.sa: must be one of output_first, islip, max_size, loa, pim with speculation=shared, not "
+            "wavefront",
         ),
         (
             "seed: 7",
