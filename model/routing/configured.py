@@ -79,17 +79,18 @@ def _routing_plan(config: Config, topology: Topology) -> RoutingPlan:
     reply, acknowledge, vcs = config.traffic.reply, config.traffic.acknowledge, config.router.vcs
     own = reply is not None and reply.vcs == "own"
     apart = acknowledge is not None and acknowledge.vcs == "own"
+    share = "reply.vcs: own gives each class half" if own else "acknowledge.vcs: own takes one" if apart else ""
     if routing.file is not None:
         refuse_one_way(topology)  # nobody could see whether a file's rules go back over a link
     try:
         plan = prepare_routing(routing_network(topology), vcs // 2 if own else vcs - apart, algorithm, options)
-    except TooFewVcsError as problem:
-        if own:
-            share = "reply.vcs: own gives each class half"
-            raise _too_few_of_all(config, topology, 2 * problem.least, problem, share) from None
-        if apart:
-            share = "acknowledge.vcs: own takes one"
-            raise _too_few_of_all(config, topology, problem.least + 1, problem, share) from None
+    except TooFewVcsError as few:
+        if share:
+            raise _too_few_of_all(config, topology, 2 * few.least if own else few.least + 1, few, share) from None
+        raise
+    except RoutingError as problem:
+        if share and "vcs" in str(problem).lower():
+            raise RoutingError(f"{problem} (traffic.{share} of router.vcs={vcs})") from None
         raise
     if routing.decision != "router" and (config.router.model != "input_queued" or reply is not None):
         other = "traffic.reply" if reply is not None else f"router.model: {config.router.model}"

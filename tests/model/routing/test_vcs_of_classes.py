@@ -58,3 +58,11 @@ def test_the_number_of_a_class_of_traffic_is_told_by_its_name() -> None:
     assert _mistake(TORUS, "dor", 3, traffic) == (
         "traffic.classes: vcs of urgent must be at least 2 for routing.algorithm dor on a torus, not 1"
     )
+
+
+def test_another_mistake_of_a_number_says_what_a_class_has() -> None:
+    """Rules of BookSim share the VCs of a class evenly: seven for each."""
+    assert _mistake("topology: {kind: mesh, radices: [3, 3]}", "booksim_romm", 14, "{reply: {vcs: own}}") == (
+        "router.vcs must be a multiple of 2 for routing.algorithm booksim_romm, not 7 "
+        "(traffic.reply.vcs: own gives each class half of router.vcs=14)"
+    )
