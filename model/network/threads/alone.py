@@ -50,10 +50,15 @@ _CHECKS: tuple[tuple[Callable[[NetState], bool], str], ...] = (
 
 def why_alone(state: NetState) -> str:
     """Say why one thread has to simulate a network of input-queued routers; empty: several can."""
-    for name, words in _SHARED.items():
-        if state[name]:
-            return words
+    words = shared_part(state)
+    if words:
+        return words
     kind = int(state["source_kind"])
     if kind not in (BERNOULLI, ON_OFF):
         return _SOURCES.get(kind, "hosts create packets in another way")
     return next((words for fails, words in _CHECKS if fails(state)), "")
+
+
+def shared_part(state: NetState) -> str:
+    """Say which part of the simulation has one state for all routers; empty: none."""
+    return next((words for name, words in _SHARED.items() if state[name]), "")

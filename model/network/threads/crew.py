@@ -16,6 +16,7 @@ from hopforge.model.kernel.arena import gather
 from hopforge.model.network.core.kinds import DEADLOCK, DONE, GROW
 from hopforge.model.network.core.net_record import ARRAYS, NET
 from hopforge.model.network.core.state import NetState
+from hopforge.model.network.threads.alone import shared_part
 from hopforge.model.network.threads.barrier import CONTROL_PLACES, GO_ON, LOST, STOP, STOP_ASKED
 from hopforge.model.network.threads.deal import Arrays, Mask, collect, deal, masks_of
 from hopforge.model.network.threads.kernel import run_parts
@@ -51,7 +52,7 @@ class Crew:
     Parameters
     ----------
     state : NetState
-        Of a network that `model.network.threads.single.reason` finds nothing against.
+        Of a network that `model.network.threads.alone.why_alone` finds nothing against.
     parts : int
         1 to `ranges.most_parts`.
     threads : int
@@ -112,7 +113,8 @@ class Crew:
         state = self._state
         end = int(state["cycle"]) + cycles
         while (now := int(state["cycle"])) < end:
-            if float(state["network_latency_squares"]) > EXACT_SQUARES:
+            # what came after the threads were chosen, as the log of events does
+            if float(state["network_latency_squares"]) > EXACT_SQUARES or shared_part(state):
                 return self._run_alone(route, pattern, end - now)
             if int(state["free_packets"]) < 2 * self.ranges.window * int(state["hosts"]):
                 return GROW

@@ -9,6 +9,8 @@ from typer.testing import CliRunner
 
 from hopforge import cli
 from hopforge.model.config import Config, parse_config
+from hopforge.model.network.core.event_log import put_log
+from hopforge.model.network.core.kinds import RECEIVED
 from hopforge.sim.run import threads as threads_module
 from hopforge.sim.run.prepared import prepare_net
 from hopforge.sim.run.simulation import Simulation
@@ -154,3 +156,20 @@ def test_parts_on_one_thread_give_the_same_results(tmp_path: Path, monkeypatch: 
     status, output, folder = run(tmp_path / "parts", text, "--threads", "1")
     assert status == 0, output
     assert [rows(folder / name) for name in files] == whole
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_a_log_that_begins_after_the_threads_were_chosen_is_whole(
+    monkeypatch: pytest.MonkeyPatch, threads: int
+) -> None:
+    """`hopforge trace` asks for the log of a run that is built; the parts of a network write none."""
+    monkeypatch.setattr(threads_module, "LARGE_STATE", 0)
+    monkeypatch.setattr(threads_module, "PART_BYTES", 1 << 16)
+    run = Simulation(torus("[8, 8]"), 0.3, 1, check=False, threads=threads)
+    assert run.threads.parts > 1
+    run.advance(100)
+    before = int(run.state["flits_ejected"])
+    put_log(run.state, 10**6)
+    run.advance(100)
+    log = run.state["log"].reshape(-1, 6)[: int(run.state["log_length"])]
+    assert (log[:, 1] == RECEIVED).sum() == int(run.state["flits_ejected"]) - before > 500
