@@ -87,9 +87,7 @@ def switch_areas(config: Config, shape: SwitchShape, *, cached: bool) -> dict[st
     in_latches = config.router.flit_buffers == "latches"
     engines = _engines(config, shape)
     return {
-        "buffers": shape.stored
-        * shape.word
-        * (energy.latch_um2_per_bit if in_latches else energy.buffer_um2_per_bit),
+        "buffers": shape.stored * shape.word * (energy.latch_um2_per_bit if in_latches else energy.buffer_um2_per_bit),
         "crossbar": p * p * shape.word * energy.crossbar_um2_per_bit,
         "VC allocator": (p * shape.vcs) ** 2 * energy.vc_allocator_um2 if _allocates_vcs(config) else 0.0,
         "switch allocator": p * p * (energy.switch_allocator_um2 + shape.vcs * energy.switch_allocator_vc_um2),
@@ -139,9 +137,7 @@ def switch_energy(
         "lookup": lookup_j,
         "buffers": 2e-12 * buffers * bits * energy.buffer_pj_per_bit,
         "crossbar": 1e-12 * bits * shape.ports * energy.crossbar_pj_per_bit,
-        "VC allocation": 1e-12 * traffic.packets * askers * energy.vc_allocation_pj
-        if _allocates_vcs(config)
-        else 0.0,
+        "VC allocation": 1e-12 * traffic.packets * askers * energy.vc_allocation_pj if _allocates_vcs(config) else 0.0,
         "switch allocation": 1e-12 * traffic.flits / shape.grant_flits * askers * energy.switch_allocation_pj,
         "static, caches and TCAM": switches * seconds * static_lookup_w,
         "static, buffers": switches * seconds * buffer_kib * energy.sram_mw_per_kib * 1e-3,
