@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from hopforge.model.config.router import RoutingConfig
+from hopforge.model.config.routing import RoutingConfig
 from hopforge.model.config.simulation import FailedConfig, FailureConfig, describe_failed
 from hopforge.model.routing import RoutingError, RoutingPlan
 from hopforge.model.topology import Topology
