@@ -57,7 +57,7 @@ class Program(TyperGroup):
 
 def _not_this(error: Exception) -> str:
     """Name the value, which newer libraries of the command line leave out: their reason is pydantic's."""
-    wrong = getattr(error.__cause__, "errors", list)()
+    wrong: list[dict[str, Any]] = getattr(error.__cause__, "errors", list)()
     return f", not {str(wrong[0]['input'])[:40]}" if wrong else ""
 
 
