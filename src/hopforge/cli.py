@@ -5,6 +5,7 @@ import logging
 import os
 import sys
 from collections.abc import Iterator
+from itertools import pairwise
 from typing import Annotated, Any, NoReturn
 
 import typer
@@ -41,15 +42,30 @@ _WRONG_WORDS: type[Exception] = next(one for one in typer.BadParameter.__mro__ i
 class Program(TyperGroup):
     """The words after ``hopforge``; what is wrong with them is one line, too."""
 
-    def make_context(self, *arguments: Any, **options: Any) -> Any:
+    def make_context(self, info_name: str | None, args: list[str], *others: Any, **options: Any) -> Any:
         """Read what stands before the command."""
+        if not options.get("resilient_parsing"):  # as completion reads
+            _refuse_empty(args)
         with _one_line():
-            return super().make_context(*arguments, **options)
+            return super().make_context(info_name, args, *others, **options)
 
     def invoke(self, ctx: Any) -> Any:
         """Read the rest and run the command."""
         with _one_line():
             return super().invoke(ctx)
+
+
+def _not_this(error: Exception) -> str:
+    """Name the value, which newer libraries of the command line leave out: their reason is pydantic's."""
+    wrong: list[dict[str, Any]] = getattr(error.__cause__, "errors", list)()
+    return f", not {str(wrong[0]['input'])[:40]}" if wrong else ""
+
+
+def _refuse_empty(words: list[str]) -> None:
+    """Refuse an empty word, as of a variable of the shell that is not set: as a path, it would be this folder."""
+    for before, word in pairwise(["hopforge", *words]):
+        if not word or (word.startswith("--") and word.find("=") == len(word) - 1):
+            raise UserError(f"an empty word after {word or before}; give a value or leave it out (see hopforge --help)")
 
 
 @contextlib.contextmanager
@@ -61,8 +77,8 @@ def _one_line() -> Iterator[None]:
             raise
         context = getattr(error, "ctx", None)
         words = "hopforge" if context is None else context.command_path
-        message = error.format_message()  # type: ignore[attr-defined]
-        raise UserError(f"{' '.join(message.split())} (see {words} --help)") from error
+        message = " ".join(error.format_message().split())  # type: ignore[attr-defined]
+        raise UserError(f"{message}{_not_this(error)} (see {words} --help)") from error
 
 
 app = typer.Typer(
