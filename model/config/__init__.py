@@ -15,7 +15,8 @@ from hopforge.model.config.lookup import (
     TcamConfig,
 )
 from hopforge.model.config.root import Config, CosimConfig, TimingConfig
-from hopforge.model.config.router import RouterConfig, RoutingConfig
+from hopforge.model.config.router import RouterConfig
+from hopforge.model.config.routing import RoutingConfig
 from hopforge.model.config.simulation import SimulationConfig
 from hopforge.model.config.topology import (
     ButterflyConfig,

@@ -3,7 +3,8 @@
 from collections.abc import Iterator
 
 from hopforge.model.config.base import Problem
-from hopforge.model.config.router import RouterConfig, RoutingConfig
+from hopforge.model.config.router import RouterConfig
+from hopforge.model.config.routing import RoutingConfig
 from hopforge.model.config.traffic import TrafficConfig
 
 

@@ -19,11 +19,14 @@ from hopforge.model.config.limits import (
     router_model_problems,
 )
 from hopforge.model.config.lookup import AddressConfig, LookupConfig
+from hopforge.model.config.packet import PacketConfig
 from hopforge.model.config.quality import quality_problems
-from hopforge.model.config.router import PacketConfig, RouterConfig, RoutingConfig, TablesConfig
+from hopforge.model.config.router import RouterConfig
+from hopforge.model.config.routing import RoutingConfig
 from hopforge.model.config.rule_cache import RuleCacheConfig
 from hopforge.model.config.simulation import DegradedConfig, FailedConfig, SimulationConfig, failure_problems
 from hopforge.model.config.spraying import path_problems, spraying_problems
+from hopforge.model.config.tables import TablesConfig
 from hopforge.model.config.topology import TopologyConfig
 from hopforge.model.config.traffic import TrafficConfig
 from hopforge.model.config.wavelengths import WavelengthsConfig

@@ -7,7 +7,7 @@ that it reads changes one.
 from collections.abc import Iterable
 
 from hopforge.model.config.root import Config
-from hopforge.model.config.router import DECIDE_AHEAD, DECIDE_AT_SOURCE
+from hopforge.model.config.routing import DECIDE_AHEAD, DECIDE_AT_SOURCE
 
 _LEARNING = {"q_adaptive", "q_routing"}
 _UGAL = {"ugal", "ugal_global"}

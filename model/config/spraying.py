@@ -6,7 +6,9 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from hopforge.model.config.base import Problem, Section
-from hopforge.model.config.router import RouterConfig, RoutingConfig, TablesConfig
+from hopforge.model.config.router import RouterConfig
+from hopforge.model.config.routing import RoutingConfig
+from hopforge.model.config.tables import TablesConfig
 
 
 class EntropyConfig(Section):

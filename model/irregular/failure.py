@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from hopforge.model.config.router import TablesConfig
 from hopforge.model.config.simulation import FailedConfig, describe_failed, parse_failed
+from hopforge.model.config.tables import TablesConfig
 from hopforge.model.errors import UserError
 from hopforge.model.irregular.channels import WorkingSwitches
 from hopforge.model.irregular.landmarks import LandmarkTables

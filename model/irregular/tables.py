@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from hopforge.model.config.router import TablesConfig
+from hopforge.model.config.tables import TablesConfig
 from hopforge.model.errors import UserError
 from hopforge.model.irregular.channels import (
     ChannelList,

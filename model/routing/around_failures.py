@@ -1,6 +1,6 @@
 """Routing algorithms that go around what is down."""
 
-from hopforge.model.config.router import RoutingConfig
+from hopforge.model.config.routing import RoutingConfig
 from hopforge.model.routing.plan import RoutingError
 
 __all__ = ["check_algorithm"]

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from hopforge.model.config.router import DECIDE_AT_SOURCE
+from hopforge.model.config.routing import DECIDE_AT_SOURCE
 from hopforge.sim.booksim import graphs
 from hopforge.sim.booksim.anynet import read_network
 from hopforge.sim.booksim.graphs import Graph
@@ -307,4 +307,3 @@ _TOPOLOGIES: dict[str, Callable[[Settings, Supplement], Network]] = {
     "qtree": _tree("qtree", graphs.quad_tree),
     "anynet": _anynet,
 }
-

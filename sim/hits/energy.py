@@ -45,7 +45,9 @@ class SwitchShape:
     ports, vcs, flits, bits : int
         Ports; virtual channels of each; flits of each; bits of data of a flit.
     output_flits : int
-        Flits of the queue of each output VC (input-output-queued switches, which allocate no VCs); 0: there is none.
+        Flits of the queue of each output VC (input-output-queued switches); 0: there is none.
+    grant_flits : int
+        Flits that follow a grant of the switch allocator: those of a whole packet in switches of packets.
     """
 
     ports: int
@@ -53,6 +55,7 @@ class SwitchShape:
     flits: int
     bits: int
     output_flits: int = 0
+    grant_flits: int = 1
 
     @property
     def word(self) -> int:
@@ -64,9 +67,10 @@ class SwitchShape:
         """Flits that all its buffers hold."""
         return self.ports * self.vcs * (self.flits + self.output_flits)
 
-    def allocates_vcs(self, config: Config) -> bool:
-        """Whether it has a VC allocator."""
-        return config.router.va != "free_queue" and self.output_flits == 0
+
+def _allocates_vcs(config: Config) -> bool:
+    """Whether switches have a VC allocator; in those of other models a packet enters a queue that has space."""
+    return config.router.model == "input_queued" and config.router.va != "free_queue"
 
 
 def _engines(config: Config, shape: SwitchShape) -> int:
@@ -83,11 +87,9 @@ def switch_areas(config: Config, shape: SwitchShape, *, cached: bool) -> dict[st
     in_latches = config.router.flit_buffers == "latches"
     engines = _engines(config, shape)
     return {
-        "buffers": shape.stored
-        * shape.word
-        * (energy.latch_um2_per_bit if in_latches else energy.buffer_um2_per_bit),
+        "buffers": shape.stored * shape.word * (energy.latch_um2_per_bit if in_latches else energy.buffer_um2_per_bit),
         "crossbar": p * p * shape.word * energy.crossbar_um2_per_bit,
-        "VC allocator": (p * shape.vcs) ** 2 * energy.vc_allocator_um2 if shape.allocates_vcs(config) else 0.0,
+        "VC allocator": (p * shape.vcs) ** 2 * energy.vc_allocator_um2 if _allocates_vcs(config) else 0.0,
         "switch allocator": p * p * (energy.switch_allocator_um2 + shape.vcs * energy.switch_allocator_vc_um2),
         "port control": p * energy.port_um2,
         "lookup engines": engines * energy.engine_um2 if cached else 0.0,
@@ -135,10 +137,8 @@ def switch_energy(
         "lookup": lookup_j,
         "buffers": 2e-12 * buffers * bits * energy.buffer_pj_per_bit,
         "crossbar": 1e-12 * bits * shape.ports * energy.crossbar_pj_per_bit,
-        "VC allocation": 1e-12 * traffic.packets * askers * energy.vc_allocation_pj
-        if shape.allocates_vcs(config)
-        else 0.0,
-        "switch allocation": 1e-12 * traffic.flits * askers * energy.switch_allocation_pj,
+        "VC allocation": 1e-12 * traffic.packets * askers * energy.vc_allocation_pj if _allocates_vcs(config) else 0.0,
+        "switch allocation": 1e-12 * traffic.flits / shape.grant_flits * askers * energy.switch_allocation_pj,
         "static, caches and TCAM": switches * seconds * static_lookup_w,
         "static, buffers": switches * seconds * buffer_kib * energy.sram_mw_per_kib * 1e-3,
         "static, logic": switches * seconds * logic_mm2 * energy.logic_mw_per_mm2 * 1e-3,
@@ -149,8 +149,8 @@ def shape_of(config: Config, ports: int, bits: int) -> SwitchShape:
     """Return the size of the switches of section `router`, with `ports` ports and flits of `bits` bits of data."""
     router = config.router
     if router.model == "packet":  # three queues of whole packets at every port (docs/definitions/torus-router.md)
-        flits = -(-8 * config.packet.packet_bytes // bits) * config.packet.queue_packets
-        return SwitchShape(ports, PACKET_QUEUES, flits, bits)
+        flits = -(-8 * config.packet.packet_bytes // bits)
+        return SwitchShape(ports, PACKET_QUEUES, flits * config.packet.queue_packets, bits, grant_flits=flits)
     output_flits = router.output_buffer_flits if router.model == "input_output_queued" else 0
     return SwitchShape(ports, router.vcs, router.buffer_flits, bits, output_flits)
 

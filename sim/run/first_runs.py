@@ -1,6 +1,7 @@
 """The first runs of a sweep of routers with flits, made ready to find mistakes."""
 
 from hopforge.sim.run.jobs import Job
+from hopforge.sim.run.run_lengths import run_lengths
 from hopforge.sim.run.simulation import Simulation
 from hopforge.sim.traffic import TrafficError
 
@@ -18,5 +19,5 @@ def prepare_job(job: Job) -> Simulation:
     run = Simulation(job.config, job.load, job.seed)
     if run.placed is not None:
         raise TrafficError("traffic.source: a program has no load; hopforge net runs it once, from begin to end")
-    run.lengths()
+    run_lengths(run.config, run.built)
     return run

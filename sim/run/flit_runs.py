@@ -13,6 +13,7 @@ from hopforge.sim.run.jobs import Job, try_variants
 from hopforge.sim.run.measurement import Measurement, measurement_rows, write_measurement
 from hopforge.sim.run.model_runs import NetRun, Progress
 from hopforge.sim.run.program_run import ProgramMeasurement, program_rows, run_program, write_program
+from hopforge.sim.run.run_lengths import run_lengths
 from hopforge.sim.run.series_limits import series_cycles
 from hopforge.sim.run.simulation import Simulation
 from hopforge.sim.run.unit_times import UnitTimes, placed_with_units, unit_times
@@ -47,7 +48,7 @@ class LoadRun:
 
     def run(self, progress: Progress) -> None:
         """Warm up and measure."""
-        warmup, _, most = self._run.lengths()
+        warmup, _, most = run_lengths(self._run.config, self._run.built)
         self._found = self._run.run(lambda cycles: progress(min(cycles, warmup + most), warmup + most))
 
     def words(self) -> str:
@@ -160,7 +161,7 @@ class FlitRuns:
         run = Simulation(config, offered, drawn, placed=placed, threads=threads)
         if run.placed is not None:
             return ProgramRun(run, unit_times(config, run.placed))
-        run.lengths()
+        run_lengths(run.config, run.built)
         return LoadRun(run)
 
     def series(self, config: Config, load: float, seed: int) -> SeriesRun:

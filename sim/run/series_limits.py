@@ -1,5 +1,7 @@
 """What a run in bins of time needs of its file, found before it begins."""
 
+from hopforge.sim.run.load_changes import check_load_changes
+from hopforge.sim.run.run_lengths import cycles_of_us
 from hopforge.sim.run.simulation import Simulation
 from hopforge.sim.traffic import TrafficError
 
@@ -24,10 +26,10 @@ def series_cycles(run: Simulation) -> int:
         if run.plan.estimates is None:
             raise TrafficError(f"simulation.series_routers: {run.config.routing.algorithm} learns no times")
     if limits.load_steps:
-        run.check_load_changes()
+        check_load_changes(run.config, run.load)
     key, total = "max_cycles", limits.max_cycles * run.built.flit_cycles
     if limits.measure_us is not None:
-        key, total = "measure_us", run.cycles_of_us(limits.measure_us)
+        key, total = "measure_us", cycles_of_us(run.built, limits.measure_us)
     if total < limits.series_bins:
         raise TrafficError(
             f"simulation.series_bins: must be at most the {total} cycles of {key}, not {limits.series_bins}"

@@ -43,8 +43,10 @@ from hopforge.sim.run.counters import read_counters, reset_counters
 from hopforge.sim.run.deadlock_text import deadlock_text
 from hopforge.sim.run.epoch_routing import EpochRouting
 from hopforge.sim.run.flit_networks import Plans, build_flit_network, check_has_flits
+from hopforge.sim.run.load_changes import check_load_changes
 from hopforge.sim.run.measurement import Measurement
 from hopforge.sim.run.routing_proof import RoutingProof
+from hopforge.sim.run.run_lengths import run_lengths
 from hopforge.sim.run.run_statistics import BATCHES, batch_interval, mser5
 from hopforge.sim.run.slow_links import slowings
 from hopforge.sim.run.sources import acknowledges, program_source, replies, source_parameters, spraying, with_skew
@@ -347,59 +349,13 @@ class Simulation:
         TrafficError
             The source is none of `bernoulli`, `interval` and `rounds`, or the present load is 0.
         """
-        self.check_load_changes()
+        check_load_changes(self.config, self.load)
         source = source_parameters(self.config, load, self.traffic.round_packets)
         if isinstance(source, IntervalSource) and isinstance(self.state, QueuedState):
             self.state.set_interval(source.interval_packets)
         else:
             self.state.record["log_failure"] = np.log1p(-source.packet_rate / self.built.flit_cycles)
         self.load = load
-
-    def check_load_changes(self) -> None:
-        """Refuse a source whose load cannot change, and a change from a load of 0, whose next packet never comes.
-
-        Raises
-        ------
-        TrafficError
-            It is none of `bernoulli`, `interval` and `rounds`, or the load is 0.
-        """
-        if self.config.traffic.classes:
-            raise TrafficError("simulation.load_steps are for traffic without classes")
-        if self.config.traffic.source not in ("bernoulli", "interval", "rounds"):
-            raise TrafficError(
-                "simulation.load_steps need traffic.source bernoulli, interval or rounds, "
-                f"not {self.config.traffic.source}"
-            )
-        if self.load == 0:
-            raise TrafficError("simulation.load_steps: a load of 0 cannot change: no host has a next packet")
-
-    def cycles_of_us(self, time_us: float) -> int:
-        """Whole cycles of a time, at least one.
-
-        Raises
-        ------
-        TrafficError
-            The router has no times in ns.
-        """
-        if self.built.cycle_ns == 0.0:
-            raise TrafficError("simulation: times in µs need router.cycle_ns")
-        return max(round(time_us * 1000 / self.built.cycle_ns), 1)
-
-    def lengths(self) -> tuple[int, int, int]:
-        """Cycles of the warm-up (0: to be found), and least and most cycles of the measurement.
-
-        Raises
-        ------
-        TrafficError
-            Times in µs without a router that has times.
-        """
-        limits, per_flit = self.config.simulation, self.built.flit_cycles
-        warmup = limits.warmup_cycles * per_flit
-        if limits.warmup_us is not None:
-            warmup = self.cycles_of_us(limits.warmup_us)
-        if limits.measure_us is not None:
-            return warmup, (measured := self.cycles_of_us(limits.measure_us)), measured
-        return warmup, limits.min_cycles * per_flit, limits.max_cycles * per_flit
 
     def _sample(self, cycles: int) -> tuple[int, int]:
         """Run one sample; returns packets and sum of latencies."""
@@ -432,7 +388,7 @@ class Simulation:
         With ``warmup_cycles: 0`` the end is found by MSER-5 on the mean latencies of samples: the truncation point that
         minimises the standard error of the rest must lie in the first half.
         """
-        fixed = self.lengths()[0]
+        fixed = run_lengths(self.config, self.built).warmup
         if fixed:
             return self._advance_noting(fixed, progress)
         means: list[float] = []
@@ -467,7 +423,7 @@ class Simulation:
         first_delay, cycles = self.queue_delay(), 0
         samples: list[tuple[int, int]] = []
         stop = "max_cycles"
-        _, least, most = self.lengths()
+        _, least, most = run_lengths(self.config, self.built)
         while cycles < most:
             sample = min(self.sample_cycles, most - cycles)  # the last one ends where it was asked to
             samples.append(self._sample(sample))

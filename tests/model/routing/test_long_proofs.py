@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from hopforge.model.config import parse_config
-from hopforge.model.config.router import RoutingConfig
+from hopforge.model.config.routing import RoutingConfig
 from hopforge.model.errors import UserError
 from hopforge.model.network.settings import RouterParameters
 from hopforge.model.progress import told

@@ -135,6 +135,18 @@ def test_a_switch_of_packets_has_three_queues_of_whole_packets():
     assert (shape.vcs, shape.stored) == (3, 3 * 3 * 5 * 2)
 
 
+def test_a_switch_of_packets_allocates_no_vcs_and_the_switch_once_for_a_packet():
+    """docs/definitions/torus-router.md: a packet enters a queue with space, and a free link sends a whole packet."""
+    router = "router: {model: packet}\nrouting: {algorithm: abr}\npacket: {packet_bytes: 100, queue_packets: 5}\n"
+    config = config_of(router + ROUND, "{kind: torus, radices: [4]}")
+    shape = shape_of(config, 3, 8 * 64)
+    assert switch_areas(config, shape, cached=False)["VC allocator"] == 0
+    found = switch_energy(config, shape, 1, Traffic(1.0, 10, 20, 0), cached=True)
+    assert found["VC allocation"] == 0
+    assert found["switch allocation"] == pytest.approx(10 * 3 * 3 * 7e-12)  # 3 queues at each of 3 ports ask
+    assert found["buffers"] == pytest.approx(20 * (512 + 4) * 2 * 2e-12)  # written and read
+
+
 def test_energy_of_a_program_on_queues_at_inputs_and_outputs():
     """The broadcast of above in packets of one flit: 3 messages of 3 flits over 2 switches each."""
     config = parse_config(
