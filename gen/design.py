@@ -174,11 +174,12 @@ def _without(config: Config, topology: Topology, broken: FailedConfig) -> Topolo
     if broken.none:
         return topology
     check_algorithm(config.routing)
-    for key, asked in (("reply", config.traffic.reply), ("acknowledge", config.traffic.acknowledge)):
-        if asked is not None and broken.switches:
-            raise UserError(
-                f"failed.switches must be empty for hardware with traffic.{key}: hosts of a failed switch do not answer"
-            )
+    if config.traffic.acknowledge is not None:
+        raise UserError("failed must be empty for hardware with traffic.acknowledge: that has not been compared yet")
+    if config.traffic.reply is not None and broken.switches:
+        raise UserError(
+            "failed.switches must be empty for hardware with traffic.reply: hosts of a failed switch do not answer"
+        )
     return without_failed(topology, broken)
 
 
