@@ -16,6 +16,7 @@ from hopforge.model.errors import UserError
 from hopforge.model.lookup.params import FLOPS_ROWS_MAX, LookupParams
 from hopforge.model.router.configured import network_links
 from hopforge.model.router.links import topology_hosts
+from hopforge.model.topology.failed import refuse_failed
 
 __all__ = ["BoardDesign", "board_design", "design_kind", "engine_on_board_parameters", "network_on_board_design"]
 
@@ -127,6 +128,7 @@ def network_on_board_design(config: Config) -> NetworkDesign:
         raise UserError("traffic.reply must be null for a network on a board, whose hosts do not answer")
     if config.router.host_ports != "flits":
         raise UserError(f"router.host_ports must be flits for a network on a board, not {config.router.host_ports}")
+    refuse_failed(config.failed, "a network on a board")
     design = whole_network_design(config)
     if design.paths is not None:
         raise UserError("tables.scheme must have one path for each pair for a network on a board, not k_shortest")

@@ -8,6 +8,7 @@ import numpy as np
 from hopforge.hw.acknowledge_port import AcknowledgeSetup
 from hopforge.hw.network_interface import NetworkInterface
 from hopforge.model.config import Config
+from hopforge.model.config.simulation import FailedConfig
 from hopforge.model.errors import UserError
 from hopforge.model.irregular.table_routes import known_routes
 from hopforge.model.lookup.expression_reduction import configured_reduction
@@ -25,12 +26,13 @@ from hopforge.model.router.reply_rules import reply_rules
 from hopforge.model.router.service_host import tables_with_service
 from hopforge.model.router.stream_params import StreamParams
 from hopforge.model.router.tables import RouterTables
+from hopforge.model.routing.around_failures import check_algorithm
 from hopforge.model.routing.configured import routing_network, routing_plan
 from hopforge.model.routing.message_classes import acknowledge_mask
 from hopforge.model.shared import once
 from hopforge.model.topology import Topology, build
 from hopforge.model.topology.configured import network_topology
-from hopforge.model.topology.failed import refuse_failed
+from hopforge.model.topology.failed import without_failed
 from hopforge.model.topology.link_times import in_cycles
 
 __all__ = [
@@ -95,8 +97,9 @@ class NetworkDesign:
 
     @property
     def plain_topology(self) -> Topology | None:
-        """The network for a simulator, which adds service ports by itself; None: it has to be built anew."""
-        return self.topology if self.config.traffic.acknowledge is None else None
+        """The network for a simulator, which adds service ports and takes failed parts away; None: build it anew."""
+        whole = self.config.traffic.acknowledge is None and not self.topology.damaged
+        return self.topology if whole else None
 
     @cached_property
     def programs(self) -> tuple[RouterProgram, ...]:
@@ -109,7 +112,7 @@ class NetworkDesign:
         return router_program(self.config, self.topology, self.tables, self.params[router], router)
 
 
-def network_design(config: Config, *, service_ports: bool = False) -> NetworkDesign:
+def network_design(config: Config, *, service_ports: bool = False, failed: bool = False) -> NetworkDesign:
     """Compile the routing of a configuration into parameters of routers; once for all commands that are prepared.
 
     Parameters
@@ -118,6 +121,8 @@ def network_design(config: Config, *, service_ports: bool = False) -> NetworkDes
         Checked configuration.
     service_ports : bool
         Routers may have ports for acknowledges.
+    failed : bool
+        Leave out the links of section `failed`, and route around them; False: the section is not read.
 
     Raises
     ------
@@ -133,10 +138,11 @@ def network_design(config: Config, *, service_ports: bool = False) -> NetworkDes
             "traffic.acknowledge must be null for hardware other than a whole network (hopforge gen network): a router "
             "by itself has no service host"
         )
-    return once(("design", *sections), lambda: _network_design(config))
+    broken = config.failed if failed else FailedConfig()
+    return once(("design", *sections, broken), lambda: _network_design(config, broken))
 
 
-def _network_design(config: Config) -> NetworkDesign:
+def _network_design(config: Config, broken: FailedConfig) -> NetworkDesign:
     lookup = None
     if config.router.model != "input_queued":
         raise UserError(f"router.model must be input_queued for hardware, not {config.router.model}")
@@ -150,6 +156,7 @@ def _network_design(config: Config) -> NetworkDesign:
     topology, vcs = network_topology(config), config.router.vcs
     if config.traffic.acknowledge is not None:
         topology = with_service_ports(topology)
+    topology = _without(config, topology, broken)
     try:
         check_input_vcs(topology.max_ports, config.router.vcs, config.router.va, config.router.arbiter)
     except ValueError as error:
@@ -160,6 +167,20 @@ def _network_design(config: Config) -> NetworkDesign:
     if config.traffic.acknowledge is not None:
         tables = tables_with_service(topology, tables, vcs, acknowledge_mask(plan, vcs))
     return NetworkDesign(config, topology, tables, network_params(config, topology, tables, lookup=lookup), paths)
+
+
+def _without(config: Config, topology: Topology, broken: FailedConfig) -> Topology:
+    """Take away what has failed, if routing goes around it and nobody waits for an answer of a failed switch."""
+    if broken.none:
+        return topology
+    check_algorithm(config.routing)
+    if config.traffic.acknowledge is not None:
+        raise UserError("failed must be empty for hardware with traffic.acknowledge: that has not been compared yet")
+    if config.traffic.reply is not None and broken.switches:
+        raise UserError(
+            "failed.switches must be empty for hardware with traffic.reply: hosts of a failed switch do not answer"
+        )
+    return without_failed(topology, broken)
 
 
 def stream_design(config: Config, design: NetworkDesign, router: int) -> tuple[StreamParams, ...]:
@@ -240,12 +261,11 @@ def whole_network_design(config: Config) -> NetworkDesign:
     Raises
     ------
     UserError
-        As `network_design`, something has failed, or a bus that networks do not have.
+        As `network_design`, or a bus that networks do not have.
     """
     if config.csr.bus != "native":
         raise UserError(f"csr.bus must be native for hopforge gen network, not {config.csr.bus}")
-    refuse_failed(config.failed, "hopforge gen network")
-    design = network_design(config, service_ports=True)
+    design = network_design(config, service_ports=True, failed=True)
     check_interfaces(design)
     network_streams(design)
     _ = design.programs

@@ -37,8 +37,9 @@ def refuse_failed(failed: FailedConfig, who: str) -> None:
     """
     if not failed.none:
         raise FailureError(
-            f"failed: {describe_failed(failed)}: {who} takes whole networks only (hopforge route, gen tables, net, "
-            "sweep, series and trace, and hits with routing.algorithm=tables, go without what has failed)"
+            f"failed: {describe_failed(failed)}: {who} takes whole networks only (hopforge route, gen tables, gen "
+            "network, cosim --part network, net, sweep, series and trace, and hits with routing.algorithm=tables, go "
+            "without what has failed)"
         )
 
 

@@ -6,18 +6,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from hopforge.model.config.routing import RoutingConfig
 from hopforge.model.config.simulation import FailedConfig, FailureConfig, describe_failed
-from hopforge.model.routing import RoutingError, RoutingPlan
+from hopforge.model.routing import RoutingPlan
 from hopforge.model.topology import Topology
 from hopforge.model.topology.failed import failed_hosts, failed_ports, failed_switches, without_failed
-
-#: algorithms that find their way by the links that are there; the others reckon with coordinates
-GRAPH_ALGORITHMS = ("tables", "shortest", "up_down", "shortest_escape", "file", "minimal")
-#: algorithms of dragonflies that go around links between groups that are down
-GROUP_ALGORITHMS = ("dragonfly_min", "valiant_group", "valiant_node", "ugal_group", "ugal_node", "par", "q_adaptive")
-#: those whose agents get another escape
-AGENT_ALGORITHMS = ("dqn",)
 
 
 @dataclass(frozen=True)
@@ -57,24 +49,6 @@ class Epoch:
         """Virtual channels that every host may use, none at failed switches: uint32[host]."""
         mask = np.uint32(0xFFFF) if self.plan.inject_mask is None else self.plan.inject_mask
         return np.where(self.hosts, np.uint32(0), np.asarray(mask, np.uint32)).astype(np.uint32)
-
-
-def check_algorithm(routing: RoutingConfig) -> None:
-    """Refuse a routing algorithm that cannot go around what is down.
-
-    Raises
-    ------
-    RoutingError
-        Naming those that can.
-    """
-    algorithm = routing.algorithm
-    if algorithm == "minimal" and routing.ways not in (None, "all"):
-        raise RoutingError(f"routing.ways: must be all for a network with failures, not {routing.ways}")
-    known = (*GRAPH_ALGORITHMS, *GROUP_ALGORITHMS, *AGENT_ALGORITHMS)
-    if algorithm not in known:
-        raise RoutingError(
-            f"routing.algorithm: must be one of {', '.join(known)} for a network with failures, not {algorithm}"
-        )
 
 
 def make_epochs(

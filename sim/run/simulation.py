@@ -21,6 +21,7 @@ from hopforge.model.network.parts.agent_build import with_agents
 from hopforge.model.network.service_ports import with_service_ports
 from hopforge.model.network.settings import Script, SourceParameters, Tables
 from hopforge.model.routing import RoutingPlan
+from hopforge.model.routing.around_failures import check_algorithm
 from hopforge.model.routing.configured import routing_plan
 from hopforge.model.routing.deadlock import DeadlockError
 from hopforge.model.shared import once
@@ -29,7 +30,7 @@ from hopforge.model.topology.configured import network_topology
 from hopforge.model.topology.degraded import CYCLES, with_degraded
 from hopforge.model.topology.failed import failed_hosts, without_failed
 from hopforge.model.topology.limits import MAX_PORTS
-from hopforge.sim.failures.epochs import Epoch, check_algorithm, make_epochs
+from hopforge.sim.failures.epochs import Epoch, make_epochs
 from hopforge.sim.failures.input_output_queued import InputOutputQueuedFailures
 from hopforge.sim.failures.input_queued import InputQueuedFailures
 from hopforge.sim.failures.program_messages import refuse_failing_ranks
