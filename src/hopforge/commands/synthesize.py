@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from hopforge.commands.configuration import read
+from hopforge.commands.configuration import read, say_unused
 from hopforge.commands.terminal import ConfigPath, output_folder, show_rows, step_times
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 #: what makes the other parts ready
 _GENERATED = {
     "router": "gen router", "network": "gen network", "q_table": "gen q-table", "collectives": "gen collectives",
-    "rule_cache": "gen rule-cache",
+    "rule_cache": "gen rule-cache", "acknowledges": "cosim service_host",
 }  # fmt: skip
 
 
@@ -56,6 +56,7 @@ def timing(
             folder=output_folder(output, "timing", config), timeout_s=timeout_s, progress=steps.begin,
         )  # fmt: skip
     show_rows(report.rows())
+    say_unused(checked, f"timing --part {part}")
     if report.problems:
         raise typer.Exit(1)
 
@@ -140,6 +141,8 @@ def synth(
             console.print(f"median of {len(results)} recipes, {results[0].block}: {area:.0f} um2, {delay:.3f} ns")
         if results[0].path:
             console.print(f"critical path of {results[0].block}: {' > '.join(results[0].path)}", markup=False)
+    if blocks == "lookup" or blocks in _GENERATED:  # the others are fixed tables
+        say_unused(checked, f"synth --blocks {blocks}")
 
 
 def _show_stages(console: "Console", found: "list[list[SynthResult]]") -> None:

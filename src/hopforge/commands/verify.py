@@ -84,6 +84,13 @@ def cosim(
         raise typer.Exit(1)
 
 
+#: what makes the blocks ready that are no part of an engine
+_MUTATED = {
+    "router": "cosim router", "network_interface": "gen router", "q_table": "cosim q_table",
+    "service_host": "cosim service_host", "rule_cache": "cosim rule_cache",
+}  # fmt: skip
+
+
 def mutate(
     configs: Annotated[list[Path], typer.Argument(metavar="CONFIG...", help="YAML files; each gives an engine.")],
     *,
@@ -123,7 +130,8 @@ def mutate(
     from hopforge.sim.cosim.mutation_report import enough, report_rows, survivor_lines
 
     drawn = sample_seed(seed, seed_from_commit)
-    checked, blocks = [read(config, "mutate") for config in configs], block_names(block)
+    blocks = block_names(block)
+    checked = [read(config, _MUTATED.get(block, "mutate")) for config in configs]
     if "rule_cache" in blocks:
         for path, each in zip(configs, checked, strict=True):
             say_missing(path, each, "rule_cache")
@@ -155,6 +163,8 @@ def mutate(
     console.print(table)
     for line in survivor_lines(report):
         console.print(line, markup=False, highlight=False)
+    for path, each in zip(configs, checked, strict=True):
+        say_unused(each, f"mutate --block {block} {path}")
     if not enough(report):
         raise typer.Exit(1)
 
