@@ -131,6 +131,8 @@ def choose_injection_vc(net: Net, h: int) -> int:
     allowed = uint32(host.inject_mask)
     if net.injects_by_destination != 0:
         allowed &= uint32(int32s(net.inject_by_destination)[packet_at(net, int64(host.packet)).dst])
+        if (allowed >> uint32(host.vc)) & uint32(1) == uint32(0):  # the last packet took none of them: only the first
+            allowed &= ~allowed + uint32(1)
     return free_host_vc(net, h, int64(host.packet), allowed, int64(host.pointer))
 
 

@@ -45,6 +45,25 @@ def test_each_hop_takes_the_share_of_where_the_packet_turns_next(vcs: int, at_ho
     assert len(used) == 5  # at hosts; in both dimensions before and behind the drawn router
 
 
+@pytest.mark.parametrize(("release", "vcs"), [("credits", 12), ("credits", 14), ("tail", 12)])
+def test_a_host_that_comes_from_another_share_waits_for_the_first_vc(release: str, vcs: int) -> None:
+    """Of a share the host's last packet was not in, the head takes the first VC; else the one after the last, if free."""
+    text = f"{BUTTERFLY}router: {{vcs: {vcs}, vc_release: {release}}}\n{ROUTING}traffic: {{packet_flits: 2}}\n"
+    run = Simulation(parse_config(text), 0.9, 1)
+    put_log(run.state, 1 << 20)
+    run.advance(1500)
+    share, last, used = vcs // K, [0] * HOSTS, Counter()
+    for _, kind, host, vc, _, flit in run.state["log"].reshape(-1, 6)[: int(run.state["log_length"])].tolist():
+        if kind != SENT or not flit & 1:
+            continue
+        inside = last[host] // share == vc // share
+        assert inside or vc % share == 0
+        used[inside, vc % share] += 1
+        last[host] = vc
+    assert used[False, 0] > 1000
+    assert all(used[True, v] > 50 for v in range(share))
+
+
 @pytest.mark.parametrize(("more", "message"), [
     ("traffic: {reply: {flits: 1}}", "not with traffic.reply"),
     ("traffic: {classes: [{name: a, load: 0.1}, {name: b, load: 0.1}]}", "not with traffic.classes"),
