@@ -177,6 +177,11 @@ def _check_limits(topology: Topology, router: RouterParameters, source: SourcePa
         _check_wide(topology, tables)
     if tables.max_candidates > MAX_CANDIDATES:
         raise NetworkError(f"a packet may have at most {MAX_CANDIDATES} candidates, not {tables.max_candidates}")
+    if router.sa_first_output >= P:
+        raise NetworkError(
+            f"router.sa_first_output must be at most {P - 1}, the last port of a router ({topology.name}), "
+            f"not {router.sa_first_output}"
+        )
     if router.switching != "wormhole" and source.longest > router.buffer_flits:
         raise NetworkError(
             f"router.buffer_flits must hold the longest packet ({source.longest} flits) under {router.switching}, "
@@ -233,6 +238,7 @@ def _set_router(state: NetState, router: RouterParameters) -> None:
     s["sped_up"], s["output_queues"] = router.sped_up, router.has_output_queues
     s["input_speedup"], s["output_speedup"] = router.input_speedup, router.output_speedup
     s["internal_speedup"], s["iterations"] = router.internal_speedup, router.allocator_iterations
+    s["first_output"] = router.sa_first_output * router.output_speedup
     s["crossbar_cycles"], s["stage_batches"] = router.crossbar_cycles, router.stage_batches
     s["queue_flits"] = router.output_queue_flits or 0
     s["router_credit_delay"], s["deadlock_cycles"] = router.credit_delay_cycles, router.deadlock_cycles

@@ -72,6 +72,7 @@ class RouterParameters:
     speculation: bool | str = False
     hold_switch: bool = False
     allocator_iterations: int = 1
+    sa_first_output: int = 0
     input_speedup: int = 1
     output_speedup: int = 1
     internal_speedup: float = 1.0
@@ -156,6 +157,7 @@ class RouterParameters:
         kind = SWITCH_ALLOCATORS.get(self.sa, OUTPUT_FIRST)
         beside = "with speedups and iterations"
         yield "allocator_iterations", 1 <= self.allocator_iterations <= 16, "1..16", self.allocator_iterations
+        yield "sa_first_output", self.sa_first_output >= 0, "at least 0", self.sa_first_output
         yield "input_speedup", 1 <= self.input_speedup <= self.vcs, f"1..{self.vcs} (vcs)", self.input_speedup
         yield "output_speedup", 1 <= self.output_speedup <= 16, "1..16", self.output_speedup
         yield "internal_speedup", 1 <= self.internal_speedup <= 8, "1..8", self.internal_speedup

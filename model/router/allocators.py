@@ -167,11 +167,14 @@ class Wavefront(Allocation):
 
 
 class MaximumSize(Allocation):
-    """As many grants as can be, by shortest augmenting paths that begin at inputs from a pointer on."""
+    """As many grants as can be, by shortest augmenting paths that begin at inputs from a pointer on.
 
-    def __init__(self, size: int) -> None:
+    They go through outputs by number, but for those below `first_output`, which come last.
+    """
+
+    def __init__(self, size: int, first_output: int = 0) -> None:
         super().__init__(size)
-        self.first = 0
+        self.first, self.first_output = 0, first_output
 
     def match(self, requests: Requests) -> dict[int, int]:
         """Return the output granted to each input that is granted one."""
@@ -191,7 +194,7 @@ class MaximumSize(Allocation):
         while layer:
             further = []
             for n, moved in layer:
-                for m in sorted(requests[n]):
+                for m in sorted(requests[n], key=lambda m: (m < self.first_output, m)):
                     if m in seen or grants.get(n) == m:
                         continue
                     seen.add(m)

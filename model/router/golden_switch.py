@@ -67,18 +67,21 @@ class SwitchModel:
         False, True (an allocator of their own for heads) or ``shared``.
     below : callable, optional
         Draws a number below a bound (pim).
+    first_output : int
+        Port from which on outputs are gone through (max_size).
     """
 
     def __init__(
         self, crossbar: Crossbar, kind: str, arbiter: str, iterations: int, *, hold: bool, speculation: bool | str,
-        below: Callable[[int], int] | None = None,
+        below: Callable[[int], int] | None = None, first_output: int = 0,
     ) -> None:  # fmt: skip
         self.crossbar, self.kind, self.iterations, self.hold = crossbar, kind, iterations, hold
         self.speculation = speculation
         size = crossbar.ports * max(crossbar.ins, crossbar.outs)
         inputs, outputs = crossbar.ports * crossbar.ins, crossbar.ports * crossbar.outs
         self.first, self.second = (
-            MaximumSize(inputs) if kind == "max_size" else Lonely(inputs, outputs) if kind == "loa"
+            MaximumSize(inputs, first_output * crossbar.outs) if kind == "max_size"
+            else Lonely(inputs, outputs) if kind == "loa"
             else Drawn(inputs, below, outputs) if kind == "pim" and below is not None
             else allocation(kind, size, arbiter)
             for _ in range(2)

@@ -15,6 +15,8 @@ _WITHOUT_PRIORITIES = ("islip", "max_size", "loa", "pim")
 _ITERATED, _BARE = ("islip", "select", "pim"), ("wavefront", "rr_wavefront", "max_size", "loa")
 #: keys that the router iq does not pass to its allocators (`Allocator::NewAllocator` without a configuration)
 _NOT_ASKED = ("arb_type", "alloc_iters")
+#: networks whose routers have the host's port behind all others; ours is the first
+_HOST_LAST = ("mesh", "torus")
 _MOST_CYCLES, _MOST_QUEUED = 1024, 65535
 _MOST_ITERATIONS, _MOST_SPEEDUP, _MOST_STEPS, _MOST_CROSSBAR = 16, 16, 8, 16
 
@@ -53,6 +55,8 @@ def translate_router(settings: Settings) -> dict[str, Any]:
     router |= _speculation(settings)
     router |= _stages(settings, router)
     router["credit_delay_cycles"] = settings.at_least("credit_delay", 0, _MOST_CYCLES)
+    if router["sa"] == "max_size" and settings.text("topology") in _HOST_LAST:
+        router["sa_first_output"] = 1
     if settings.at_least("hold_switch_for_packet", 0, 1):
         router["hold_switch"] = True
     _refuse_outputs_without_grants(settings)

@@ -55,7 +55,7 @@ def match_lonely(net: Net, many: int, pointers: int, requested: Any, moves: int)
     of_output = int32s(net.crossbar_pointer + 4 * pointers)
     of_input = int32s(net.crossbar_pointer + 4 * (pointers + outputs))
     count_requests(net, many, requested)
-    turn_requests(net, many, requested)
+    turn_requests(net, many, requested, int64(0))
     chosen, pairs = uint64(0), int64(0)
     for e in range(inputs):
         if any_bit(words(net.asking_outputs), e * many, many):

@@ -91,21 +91,25 @@ def match_most(net: Net, many: int, rows: int) -> None:
 
 
 @inlined
-def turn_requests(net: Net, many: int, requested: Any) -> None:
-    """Enter the requests of ``net.asking_inputs`` in ``net.asking_outputs``; the former are cleared."""
+def turn_requests(net: Net, many: int, requested: Any, first: int) -> None:
+    """Enter the requests of ``net.asking_inputs`` in ``net.asking_outputs``; the former are cleared.
+
+    Output o has place o − first there, modulo the outputs.
+    """
     asking_inputs, asking_outputs = words(net.asking_inputs), words(net.asking_outputs)
     for word in range(many):
         rest = take_word(requested, net.requested, many, word)
         while rest != uint64(0):
             o = (word << 6) + trailing_zeros(rest)
             rest &= rest - uint64(1)
+            place = o - first if o >= first else o - first + net.ports * net.output_speedup
             for k in range(many):
                 inputs = asking_inputs[o * many + k]
                 asking_inputs[o * many + k] = 0
                 while inputs != uint64(0):
                     i = (k << 6) + trailing_zeros(inputs)
                     inputs &= inputs - uint64(1)
-                    asking_outputs[i * many + word] |= bit_of(o)
+                    asking_outputs[i * many + (place >> 6)] |= bit_of(place)
 
 
 @inlined
@@ -118,7 +122,8 @@ def match_most_ports(net: Net, many: int, router: int, requested: Any, speculati
     asking_outputs = words(net.asking_outputs)
     match_input, match_output, match_vc = int64s(net.match_input), int64s(net.match_output), int64s(net.match_vc)
     of_row = int64s(net.pair_output)
-    turn_requests(net, many, requested)
+    outputs = net.ports * net.output_speedup
+    turn_requests(net, many, requested, net.first_output)
     first = int64(router_at(net, router).spec_diagonal if speculative else router_at(net, router).sa_diagonal)
     rows = int64(0)
     for k in range(ports):
@@ -134,6 +139,7 @@ def match_most_ports(net: Net, many: int, router: int, requested: Any, speculati
     for row in range(rows):
         o = of_row[width + row]
         if o >= 0:
+            o = o + net.first_output if o + net.first_output < outputs else o + net.first_output - outputs
             i = match_input[row]
             match_input[count], match_output[count] = i, o
             match_vc[count] = int64(int8s(net.representative)[place_of(many, i, o)])

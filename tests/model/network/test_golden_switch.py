@@ -129,6 +129,7 @@ class Golden:
             SwitchModel(
                 crossbar, router.sa, router.arbiter, router.allocator_iterations if self.islip(router.sa) else 1,
                 hold=router.hold_switch, speculation=router.speculation, below=partial(below, r),
+                first_output=router.sa_first_output,
             )
             for r in range(count)
         ]  # fmt: skip
@@ -250,6 +251,8 @@ def drawn(seed: int) -> tuple[str, str]:
     waits = keys.keys() & {"crossbar_cycles", "internal_speedup"} or keys["output_speedup"] > 1
     if waits and r.random() < 0.5:
         keys["output_queue_flits"] = r.choice([1, 1, 2, 5])
+    if keys["sa"] == "max_size":
+        keys["sa_first_output"] = r.randint(0, 3)
     plain = keys.get("allocator_iterations", 1) == keys["input_speedup"] == keys["output_speedup"] == 1
     if plain and "internal_speedup" not in keys:
         keys.setdefault("crossbar_cycles", 2)  # else it is another kernel's
@@ -267,6 +270,7 @@ def test_grants_are_those_of_golden_switches(seed: int) -> None:
     "sa: islip, hold_switch: true, speculation: true", "sa: input_first, hold_switch: true, speculation: true",
     "sa: islip, arbiter: matrix, hold_switch: true, speculation: true",
     "sa: max_size, hold_switch: true, speculation: shared", "sa: max_size, hold_switch: true, speculation: true",
+    "sa: max_size, sa_first_output: 1, crossbar_cycles: 2",
     "sa: loa, va: loa", "sa: pim, va: pim", "sa: rr_wavefront, va: rr_wavefront",
     "sa: pim, va: pim, allocator_iterations: 3, speculation: true", "sa: loa, hold_switch: true, speculation: true",
     "sa: rr_wavefront, internal_speedup: 1.5, speculation: true",
@@ -278,8 +282,9 @@ def test_a_crossbar_port_for_each_input_and_output(keys: str) -> None:
 
 
 @pytest.mark.parametrize("keys", [
-    "sa: max_size", "arbiter: matrix, speculation: true", "sa: input_first, arbiter: matrix",
-    "sa: loa, va: loa", "sa: pim, va: pim, allocator_iterations: 2", "sa: rr_wavefront, va: rr_wavefront",
+    "sa: max_size", "sa: max_size, sa_first_output: 22", "arbiter: matrix, speculation: true",
+    "sa: input_first, arbiter: matrix", "sa: loa, va: loa", "sa: pim, va: pim, allocator_iterations: 2",
+    "sa: rr_wavefront, va: rr_wavefront",
     "sa: max_size, hold_switch: true, speculation: shared", "sa: islip, hold_switch: true, speculation: true",
 ])  # fmt: skip
 def test_crossbars_of_more_than_64_ports(keys: str) -> None:

@@ -191,11 +191,20 @@ def test_iterations_match_what_is_left() -> None:
     ("output_queue_flits: 4", "router.output_queue_flits: needs output_speedup, internal_speedup or crossbar_cycles "),
     ("internal_speedup: 2, output_queue_flits: 0", "router.output_queue_flits: "),
     ("internal_speedup: 0.5", "router.internal_speedup: "),
+    ("sa_first_output: 1", "router.sa_first_output: is for sa=max_size only, not sa=output_first"),
     ("model: input_output_queued, input_speedup: 2", "router.input_speedup: is for model=input_queued only"),
 ])  # fmt: skip
 def test_what_cannot_stand_together_is_one_line(router: str, message: str) -> None:
     with pytest.raises(ConfigError, match=message):
         parse_config(f"name: x\n{MESH}\nrouter: {{vcs: 4, {router}}}\n")
+
+
+def test_a_first_output_that_no_router_has_is_refused() -> None:
+    keys = "vcs: 4, sa: max_size, sa_first_output"
+    ports = int(Simulation(parse_config(f"name: x\n{MESH}\nrouter: {{{keys}: 0}}\n"), 0.1, 1).state["ports"])
+    config = parse_config(f"name: x\n{MESH}\nrouter: {{{keys}: {ports}}}\n")
+    with pytest.raises(UserError, match=f"router.sa_first_output must be at most {ports - 1}, .* not {ports}"):
+        Simulation(config, 0.1, 1)
 
 
 def test_hardware_and_a_trace_are_refused() -> None:

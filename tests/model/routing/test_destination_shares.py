@@ -47,7 +47,7 @@ def test_each_hop_takes_the_share_of_where_the_packet_turns_next(vcs: int, at_ho
 
 @pytest.mark.parametrize(("release", "vcs"), [("credits", 12), ("credits", 14), ("tail", 12)])
 def test_a_host_that_comes_from_another_share_waits_for_the_first_vc(release: str, vcs: int) -> None:
-    """Of a share the host's last packet was not in, the head takes the first VC; else the one after the last, if free."""
+    """Of a share that the host's last packet was not in, the head takes the first VC; of the same share any."""
     text = f"{BUTTERFLY}router: {{vcs: {vcs}, vc_release: {release}}}\n{ROUTING}traffic: {{packet_flits: 2}}\n"
     run = Simulation(parse_config(text), 0.9, 1)
     put_log(run.state, 1 << 20)

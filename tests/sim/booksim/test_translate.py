@@ -177,6 +177,8 @@ def test_all_allocators_go_with_speedups(tmp_path: Path) -> None:
     assert found(*matrix, "output_speedup=2") == {"sa": "output_first", "arbiter": "matrix", "output_speedup": 2}
     most = found("sw_allocator=max_size", "input_speedup=2", "output_speedup=2", "speculative=1")
     assert most == {"sa": "max_size", "output_speedup": 2, "speculation": "shared"}
+    assert sections(tmp_path, MESH, "sw_allocator=max_size")["router"]["sa_first_output"] == 1  # the host's is last
+    assert "sa_first_output" not in sections(tmp_path, MESH, "vc_allocator=max_size")["router"]
     own = found("sw_allocator=max_size", "speculative=1", "spec_sw_allocator=max_size", "hold_switch_for_packet=1")
     assert own == {"sa": "max_size", "speculation": True, "hold_switch": True}
     longer = found("internal_speedup=1.5", "st_prepare_delay=1")
