@@ -163,20 +163,23 @@
   });
 
   // what a table hides at its right and below is said under it
-  function tellMore(box) {
-    var words = [], hint = box.parentNode.querySelector(".hint"), rows = box.querySelectorAll("tbody tr").length;
+  function tellMore(box, hint) {
+    var words = [], rows = box.querySelectorAll("tbody tr").length;
     var right = box.scrollWidth - box.clientWidth - box.scrollLeft > 4, below = box.scrollHeight - box.clientHeight - box.scrollTop > 4;
     if (right) { words.push("more columns at the right"); }
     if (below) { words.push("more rows below (" + rows + " in all)"); }
     box.classList.toggle("more-right", right); box.classList.toggle("more-below", below);
     if (hint) { hint.hidden = !words.length; hint.textContent = words.length ? "Scroll: " + words.join(", ") + "." : ""; }
   }
-  document.querySelectorAll(".item .scroll").forEach(function (box) {
+  window.HopforgeTables = { watch: function (box, hint) {
+    function tell() { tellMore(box, hint); }
     box.tabIndex = 0;
-    tellMore(box);
-    box.addEventListener("scroll", function () { tellMore(box); });
-    window.addEventListener("resize", function () { tellMore(box); });
-  });
+    box.addEventListener("scroll", tell);
+    new ResizeObserver(tell).observe(box);
+    tell();
+    return tell;  // where what is in the box changes, and not its size
+  } };
+  document.querySelectorAll(".item .scroll").forEach(function (box) { HopforgeTables.watch(box, box.parentNode.querySelector(".hint")); });
 
   document.querySelectorAll(".filter").forEach(function (input) {
     input.addEventListener("input", function () {

@@ -27,7 +27,7 @@
   function Viewer(box, data) {
     var net = V.network(data), begun = performance.now();
     var time = data.time, frames = Math.max(time.moments.length, 1);
-    var canvas = box.querySelector("canvas"), context = canvas.getContext("2d"), panel = box.querySelector(".panel");
+    var canvas = box.querySelector("canvas"), context = canvas.getContext("2d"), panel = box.querySelector(".panel"), tellMore = HopforgeTables.watch(panel, null);
     var top = box.querySelector(".controls"), told = box.querySelector(".told"), legend = box.querySelector(".legend");
     var links = data.measures.filter(function (one) { return one.of === "links"; });
     var routers = data.measures.filter(function (one) { return one.of === "routers"; });
@@ -128,6 +128,7 @@
       if (state.way) { V.showStop(panel, data.packets[state.way.number], state.way.step); }
       else if (state.chosen >= 0) { V.showRouter(panel, net, state, state.chosen); }
       else { panel.replaceChildren(element("p", "Click a router, or type its number: its ports, virtual channels and caches appear here.", { class: "soft" })); }
+      tellMore();
     }
 
     function choose(router) {

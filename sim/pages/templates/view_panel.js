@@ -27,7 +27,10 @@
       cells.forEach(function (cell) { row.appendChild(element("td", cell, typeof cell === "number" || /^[\d–.]/.test(cell) ? { class: "number" } : {})); });
     });
     box.appendChild(found);
-    return box;
+    var whole = element("div"), hint = element("p", null, { class: "hint" });
+    whole.appendChild(box); whole.appendChild(hint);
+    HopforgeTables.watch(box, hint);
+    return whole;
   }
 
   // rows of a table of the result that belong to a router

@@ -283,14 +283,31 @@ window.addEventListener("load", function () { setTimeout(function () {
 </script></body>"""
 
 
-def told_by_a_browser(page: Path, folder: Path, width_px: int) -> dict:
+#: chooses a router where its tables have room for one row or for all, and tells what is said under each
+HINTS_SCRIPT = """
+<style>.network .panel .scroll { max-height: HEIGHT !important; }</style>
+<script>
+window.addEventListener("load", function () { setTimeout(function () {
+  var number = document.querySelector(".network input[type=number]");
+  number.value = "5"; number.dispatchEvent(new Event("change"));
+  setTimeout(function () {
+    var told = [...document.querySelectorAll(".network .panel .scroll")].map(function (box) {
+      return [box.nextElementSibling.textContent, box.classList.contains("more-below")];
+    });
+    document.body.innerHTML = "<pre id=told>" + JSON.stringify({ hints: told, errors: window.failures }) + "</pre>";
+  }, 500);
+}, 300); });
+</script></body>"""
+
+
+def told_by_a_browser(page: Path, folder: Path, width_px: int, script: str = BROWSER_SCRIPT) -> dict:
     text = page.read_text(encoding="utf-8").replace(
         "<script>",
         "<script>window.failures=[];window.onerror=function(m){window.failures.push(m);};</script><script>",
         1,
     )
     copy = folder / "page.html"
-    copy.write_text(text.replace("</body>", BROWSER_SCRIPT), encoding="utf-8")
+    copy.write_text(text.replace("</body>", script), encoding="utf-8")
     run = subprocess.run(
         ["chromium", "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
          "--disable-sync", "--disable-background-networking", "--disable-component-update",
@@ -322,6 +339,19 @@ def test_in_a_browser(results: Path, tmp_path: Path, name: str, width_px: int) -
         "ink": True, "first": "Router 0", "next": "Router 3", "none": "", "typed": "Router 5", "clicked": True,
         "overflow": False, "errors": [], "foot": [True, True],
     }  # fmt: skip
+
+
+@pytest.mark.skipif(shutil.which("chromium") is None, reason="needs chromium (make setup installs it)")
+@pytest.mark.parametrize(("height", "cut"), [("20px", True), ("none", False)])
+def test_rows_that_a_table_of_the_panel_hides_are_told(results: Path, tmp_path: Path, height: str, cut: bool) -> None:
+    page = tmp_path / "view.html"
+    assert CliRunner().invoke(cli.app, ["view", str(results / "net"), "-o", str(page)]).exit_code == 0
+    told = told_by_a_browser(page, tmp_path, 1200, HINTS_SCRIPT.replace("HEIGHT", height))
+    assert told["errors"] == []
+    assert len(told["hints"]) >= 1
+    for hint, below in told["hints"]:
+        assert below == cut
+        assert hint.startswith("Scroll: more rows below (") if cut else hint == ""
 
 
 @pytest.mark.skipif(shutil.which("chromium") is None, reason="needs chromium (make setup installs it)")
