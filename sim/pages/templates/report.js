@@ -175,7 +175,7 @@
     function tell() { tellMore(box, hint); }
     box.tabIndex = 0;
     box.addEventListener("scroll", tell);
-    new ResizeObserver(tell).observe(box);
+    new ResizeObserver(function () { setTimeout(tell, 0); }).observe(box);  // what is told may change sizes
     tell();
     return tell;  // where what is in the box changes, and not its size
   } };

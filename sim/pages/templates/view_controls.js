@@ -128,6 +128,7 @@
       if (state.way) { V.showStop(panel, data.packets[state.way.number], state.way.step); }
       else if (state.chosen >= 0) { V.showRouter(panel, net, state, state.chosen); }
       else { panel.replaceChildren(element("p", "Click a router, or type its number: its ports, virtual channels and caches appear here.", { class: "soft" })); }
+      panel.querySelectorAll(".scroll").forEach(function (box) { HopforgeTables.watch(box, box.nextElementSibling); });
       tellMore();
     }
 

@@ -27,9 +27,8 @@
       cells.forEach(function (cell) { row.appendChild(element("td", cell, typeof cell === "number" || /^[\d–.]/.test(cell) ? { class: "number" } : {})); });
     });
     box.appendChild(found);
-    var whole = element("div"), hint = element("p", null, { class: "hint" });
-    whole.appendChild(box); whole.appendChild(hint);
-    HopforgeTables.watch(box, hint);
+    var whole = element("div");
+    whole.appendChild(box); whole.appendChild(element("p", null, { class: "hint" }));
     return whole;
   }
 
