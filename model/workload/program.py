@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hopforge.model.workload.expanded_collectives import Transfers, alike_operations
-from hopforge.model.workload.operations import JOIN, RECEIVE
+from hopforge.model.workload.operations import COMPUTE, JOIN, RECEIVE
 from hopforge.model.workload.trace import Trace
 from hopforge.model.workload.unit_calls import UnitCalls
 
@@ -60,6 +60,13 @@ class Program:
     def messages(self) -> int:
         """Number of messages, those of a rank to itself included."""
         return len(self.source)
+
+    @property
+    def flops(self) -> float:
+        """Operations of all computations."""
+        if not len(self.amount):  # so that operations that are made when they are asked for are not
+            return 0.0
+        return float(self.amount[self.operand[self.kind == COMPUTE]].sum())
 
 
 class RegularProgram(Program):

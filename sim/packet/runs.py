@@ -20,6 +20,7 @@ from hopforge.sim.packet.program_run import (
 from hopforge.sim.packet.simulation import PacketMeasurement, measurement_rows, run_packets, write_packets
 from hopforge.sim.run.jobs import Job
 from hopforge.sim.run.model_runs import NetRun, Progress
+from hopforge.sim.traffic.placed import untimed_rows
 
 if TYPE_CHECKING:  # both load pandas
     from hopforge.sim.run.sweep import Sweep
@@ -82,7 +83,9 @@ class PacketProgramRun:
     def rows(self) -> list[tuple[str, str]]:
         """Makespan, messages, lifetimes, detours, failures."""
         failures = self._network.failures
-        return packet_program_rows(self._found) + ([] if failures is None else failure_rows(failures))
+        speed, program = self._network.config.traffic.cycles_per_flop, self._network.placed.program
+        rows = packet_program_rows(self._found) + untimed_rows(program, speed, "traffic.cycles_per_flop")
+        return rows + ([] if failures is None else failure_rows(failures))
 
     def write(self, folder: Path, *, plots: bool = False) -> None:
         """Write the measurement and the times of the ranks; there is no picture of them."""

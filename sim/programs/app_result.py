@@ -15,6 +15,7 @@ from hopforge.sim.programs.loggops_engine import LoggopsTimes
 from hopforge.sim.programs.rank_times import ProgramMeasurement, makespan, mean_share, rank_table
 from hopforge.sim.run.reordering import Reordering
 from hopforge.sim.run.unit_times import UnitTimes
+from hopforge.sim.traffic.placed import untimed_rows
 
 
 @dataclass(frozen=True)
@@ -80,6 +81,8 @@ class AppRun:
         Collective units that did collectives of the program.
     failures : FailuresFound, optional
         What ``simulation.failures`` did, with engine packet; of jobs to the run of all together.
+    untimed : tuple of (str, str)
+        What is said of computations that take no time.
     """
 
     config: Config
@@ -94,6 +97,7 @@ class AppRun:
     reordering: Reordering | None = None
     units: UnitTimes | None = None
     failures: FailuresFound | None = None
+    untimed: tuple[tuple[str, str], ...] = ()
 
     def row(self) -> dict[str, Any]:
         """As a row of a table."""
@@ -143,4 +147,5 @@ def app_result(
         miss_share=miss_share, energy_j=float(energy["cache_j"].iloc[-1]),
         conventional_energy_j=float(energy["conventional_j"].iloc[-1]), cpu_seconds=cpu,
     )
-    return AppRun(config, found, table, energy, units=setup.units)
+    untimed = untimed_rows(program, config.app.host_gflops, "app.host_gflops")
+    return AppRun(config, found, table, energy, units=setup.units, untimed=tuple(untimed))

@@ -303,6 +303,7 @@ def app_rows(run: AppRun | LoggopsRun) -> list[tuple[str, str]]:
         *_overheads(run.config),
         ("makespan", f"{found.makespan_s:.6g} s"),
         ("a rank", f"waits {found.waiting_share:.1%} of it, computes {found.computing_share:.1%}"),
+        *run.untimed,
         *activity_rows(run.activity),
         *link_rows(run.links),
         ("messages", f"{found.messages:,} with {found.payload_bytes:,} bytes{local}"),

@@ -17,6 +17,7 @@ from hopforge.sim.run.run_lengths import run_lengths
 from hopforge.sim.run.series_limits import series_cycles
 from hopforge.sim.run.simulation import Simulation
 from hopforge.sim.run.unit_times import UnitTimes, placed_with_units, unit_times
+from hopforge.sim.traffic.placed import untimed_rows
 
 if TYPE_CHECKING:  # both load pandas
     from hopforge.sim.run.sweep import Sweep
@@ -105,7 +106,10 @@ class ProgramRun:
     def rows(self) -> list[tuple[str, str]]:
         """Makespan and times of the ranks."""
         failures, agents = self._run.reconfiguration, self._run.agents
-        rows = program_rows(self._found) + ([] if failures is None else failure_rows(failures))
+        assert self._run.placed is not None, "it is a program's"
+        speed = self._run.config.traffic.cycles_per_flop
+        rows = program_rows(self._found) + untimed_rows(self._run.placed.program, speed, "traffic.cycles_per_flop")
+        rows += [] if failures is None else failure_rows(failures)
         return rows + ([] if agents is None else agents.rows())
 
     def write(self, folder: Path, *, plots: bool = False) -> None:

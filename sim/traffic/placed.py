@@ -148,6 +148,13 @@ def slowed(program: Program, config: ProgramWorkload, seed: int) -> Program:
         raise WorkloadError(str(error)) from error
 
 
+def untimed_rows(program: Program, speed: float | None, key: str) -> list[tuple[str, str]]:
+    """Say that computations of a program take no time, if there are any: subject and words; `speed`: of `key`."""
+    if speed or not program.flops:
+        return []
+    return [("computing", f"takes no time without {key}; the program has {program.flops:.6g} operations")]
+
+
 def check_computing(config: ProgramWorkload, speed: float | None, key: str) -> None:
     """Refuse stragglers and noise where computing takes no time.
 
