@@ -42,7 +42,8 @@ def _section(names: list[str], notes: dict[str, ColumnNote]) -> Iterator[str]:
     yield ""
     yield "| column | unit | meaning |"
     yield "|---|---|---|"
-    yield from (f"| `{column}` | {note.unit} | {note.meaning} |" for column, note in notes.items())
+    for column, note in notes.items():
+        yield "| " + " | ".join(cell.replace("|", "\\|") for cell in (f"`{column}`", note.unit, note.meaning)) + " |"
     yield ""
 
 

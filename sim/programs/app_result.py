@@ -16,6 +16,7 @@ from hopforge.sim.programs.rank_times import ProgramMeasurement, makespan, mean_
 from hopforge.sim.run.reordering import Reordering
 from hopforge.sim.run.unit_times import UnitTimes
 from hopforge.sim.traffic.placed import untimed_rows
+from hopforge.sim.traffic.scheduled import untimed_schedule_rows
 
 
 @dataclass(frozen=True)
@@ -147,5 +148,8 @@ def app_result(
         miss_share=miss_share, energy_j=float(energy["cache_j"].iloc[-1]),
         conventional_energy_j=float(energy["conventional_j"].iloc[-1]), cpu_seconds=cpu,
     )
-    untimed = untimed_rows(program, config.app.host_gflops, "app.host_gflops")
+    if setup.schedule is None:
+        untimed = untimed_rows(program, config.app.host_gflops, "app.host_gflops")
+    else:
+        untimed = untimed_schedule_rows(setup.schedule, config.app.host_gflops)
     return AppRun(config, found, table, energy, units=setup.units, untimed=tuple(untimed))

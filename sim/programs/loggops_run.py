@@ -14,6 +14,7 @@ from hopforge.sim.programs.graph_activity import GraphActivity, activity_rows, g
 from hopforge.sim.programs.loggops_engine import LoggopsSettings, run_loggops
 from hopforge.sim.programs.loggops_setup import ScheduleSetup
 from hopforge.sim.programs.rank_times import ProgramMeasurement, mean_share
+from hopforge.sim.traffic.scheduled import untimed_schedule_rows
 
 
 @dataclass(frozen=True)
@@ -58,12 +59,15 @@ class LoggopsRun:
         sent_bytes.
     activity : GraphActivity
         What ranks did when.
+    untimed : tuple of (str, str)
+        What is said of computations that take no time.
     """
 
     config: Config
     found: LoggopsMeasurement
     ranks: pd.DataFrame
     activity: GraphActivity
+    untimed: tuple[tuple[str, str], ...] = ()
 
     def rows(self) -> list[tuple[str, str]]:
         """Say what `hopforge app` shows: subject and words."""
@@ -74,6 +78,7 @@ class LoggopsRun:
             ("engine", f"loggops: {values}"),
             ("makespan", f"{found.makespan:.12g} units, {found.makespan_s:.6g} s"),
             ("a rank", f"waits {found.waiting_share:.1%} of it, computes {found.computing_share:.1%}"),
+            *self.untimed,
             *activity_rows(self.activity),
             ("operations", f"{found.operations:,}; {found.messages:,} messages with {found.payload_bytes:,} bytes"),
             ("processor time", f"{found.cpu_seconds:.2f} s"),
@@ -115,4 +120,5 @@ def run_schedule(setup: ScheduleSetup, progress: Callable[[int, int], None] | No
         payload_bytes=int(sent.sum()), waiting_share=mean_share(times.finish - times.busy, times.finish),
         computing_share=mean_share(times.computed, times.finish), cpu_seconds=times.cpu_seconds,
     )  # fmt: skip
-    return LoggopsRun(config, found, ranks, graph_activity(schedule, times, seconds))
+    untimed = tuple(untimed_schedule_rows(schedule, config.app.host_gflops))
+    return LoggopsRun(config, found, ranks, graph_activity(schedule, times, seconds), untimed)

@@ -14,7 +14,7 @@ from hopforge.model.workload.compiled_program import compile_program
 from hopforge.model.workload.goal_files import is_goal, read_goal
 from hopforge.model.workload.program import Program
 from hopforge.model.workload.program_schedule import program_schedule
-from hopforge.model.workload.schedule import SEND, Schedule
+from hopforge.model.workload.schedule import CALC, SEND, Schedule
 from hopforge.model.workload.slow_ranks import slowed_schedule
 from hopforge.model.workload.trace import Trace
 from hopforge.model.workload.trace_line import MAX_COUNT
@@ -114,6 +114,13 @@ def is_schedule(config: ProgramWorkload) -> bool:
     if isinstance(config, TraceWorkload):
         return is_goal(config.file)
     return isinstance(config, ChakraWorkload) or counts_operations(config)
+
+
+def untimed_schedule_rows(schedule: Schedule, host_gflops: float | None) -> list[tuple[str, str]]:
+    """As `placed.untimed_rows`, of a schedule that was not read: what takes no time is no operation of it."""
+    if host_gflops or schedule.file or bool((schedule.kind == CALC).any()):
+        return []
+    return [("computing", "takes no time without app.host_gflops, if anything computes")]
 
 
 def counts_operations(config: ProgramWorkload) -> bool:

@@ -5,7 +5,7 @@ import logging
 import os
 import sys
 from collections.abc import Iterator
-from itertools import pairwise
+from itertools import pairwise, takewhile
 from typing import Annotated, Any, NoReturn
 
 import typer
@@ -62,8 +62,11 @@ def _not_this(error: Exception) -> str:
 
 
 def _refuse_empty(words: list[str]) -> None:
-    """Refuse an empty word, as of a variable of the shell that is not set: as a path, it would be this folder."""
-    for before, word in pairwise(["hopforge", *words]):
+    """Refuse an empty word, as of a variable of the shell that is not set: as a path, it would be this folder.
+
+    What stands behind ``--`` is for a program of the user's.
+    """
+    for before, word in pairwise(["hopforge", *takewhile(lambda word: word != "--", words)]):
         if not word or (word.startswith("--") and word.find("=") == len(word) - 1):
             raise UserError(f"an empty word after {word or before}; give a value or leave it out (see hopforge --help)")
 

@@ -136,6 +136,21 @@ def test_every_picture_is_shown_by_a_page() -> None:
     assert [place(picture) for picture in pictures if picture not in shown] == []
 
 
+@pytest.mark.parametrize("page", PAGES, ids=place)
+def test_rows_of_a_table_have_the_cells_of_its_head(page: Path) -> None:
+    """A bar inside a cell has to be written as \\|, or the rest of the row is cut."""
+    wrong, head, code = [], None, False
+    for number, line in enumerate(page.read_text(encoding="utf-8").splitlines(), 1):
+        code ^= line.lstrip().startswith("```")
+        if code or not line.startswith("|"):
+            head = None
+            continue
+        cells = len(re.findall(r"(?<!\\)\|", line))
+        head = cells if head is None else head
+        wrong += [number] if cells != head else []
+    assert wrong == []
+
+
 @pytest.mark.parametrize("page", WRITTEN, ids=place)
 def test_lines_of_prose_are_short(page: Path) -> None:
     long = [number for number, line in prose(page) if len(visible(line)) > MOST_CHARACTERS]

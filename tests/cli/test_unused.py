@@ -33,6 +33,8 @@ def test_what_reads_a_file_says_what_it_does_not_use() -> None:
     ("mutate mine.yml --block router --count 1", "hopforge mutate --block router mine.yml does not use failed\n"),
     ("synth mine.yml --blocks router --block switch_allocator --recipe lut-fast",
      "hopforge synth --blocks router does not use failed\n"),
+    ("synth mine.yml --blocks allocators --block arbiter4 --recipe lut-fast",
+     "hopforge synth --blocks allocators measures a fixed table; it uses no section of the file\n"),
 ])  # fmt: skip
 def test_links_that_failed_are_not_silently_whole(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: str, words: str

@@ -18,6 +18,8 @@ NET = "name: x\ntopology: {kind: mesh, radices: [2, 2]}\nsimulation: {load: 0.1,
         (["net", ""], "an empty word after net;"),
         (["init", "torus", "-o", ""], "an empty word after -o;"),
         ([""], "an empty word after hopforge;"),
+        (["app", "", "--", ""], "an empty word after app;"),
+        (["app", "missing.yml", "--", "--size=", ""], "missing.yml: cannot read the configuration"),  # of a program
         (["net", "x.yml", "--load", "2"], "'--load': Input should be less than or equal to 1, not 2"),
         (["net", "x.yml", "--load", "much"], "not much"),
         (["net", "x.yml", "--seed", "1.5"], "not 1.5"),

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from hopforge.commands.configuration import read, say_unused
-from hopforge.commands.terminal import ConfigPath, output_folder, show_rows, step_times
+from hopforge.commands.terminal import ConfigPath, complain, output_folder, show_rows, step_times
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -141,8 +141,10 @@ def synth(
             console.print(f"median of {len(results)} recipes, {results[0].block}: {area:.0f} um2, {delay:.3f} ns")
         if results[0].path:
             console.print(f"critical path of {results[0].block}: {' > '.join(results[0].path)}", markup=False)
-    if blocks == "lookup" or blocks in _GENERATED:  # the others are fixed tables
+    if blocks == "lookup" or blocks in _GENERATED:
         say_unused(checked, f"synth --blocks {blocks}")
+    else:
+        complain(f"hopforge synth --blocks {blocks} measures a fixed table; it uses no section of the file")
 
 
 def _show_stages(console: "Console", found: "list[list[SynthResult]]") -> None:

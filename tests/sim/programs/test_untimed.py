@@ -1,4 +1,4 @@
-"""Computations of a program that take no time are told by every command that runs it."""
+"""Computations of a program that take no time are told by `hopforge app` and `net`."""
 
 from pathlib import Path
 
@@ -40,3 +40,21 @@ def test_computing_without_a_speed_is_told(tmp_path: Path, command: str, text: s
         folder = tmp_path / name
         folder.mkdir()
         assert (said in run(folder, command, keys, computing)) == told, name
+
+
+@pytest.mark.parametrize(("keys", "computing", "told"), [
+    ("", "compute 1e3", True), ("host_gflops: 1, ", "compute 1e3", False), ("", "", True)
+])  # fmt: skip
+def test_a_program_that_becomes_a_graph(tmp_path: Path, keys: str, computing: str, told: bool) -> None:
+    said = "computing takes no time without app.host_gflops, if anything computes"
+    assert (said in run(tmp_path, "app", f"app: {{{keys}engine: loggops}}\n", computing)) == told
+
+
+@pytest.mark.parametrize("engine", ["flow", "packet", "loggops"])
+def test_a_schedule_has_times_of_its_own(tmp_path: Path, engine: str) -> None:
+    (tmp_path / "mine.goal").write_text("num_ranks 1\nrank 0 {\nl1: calc 100\n}\n")
+    text = f"name: mine\n{TORUS}\nworkload: {{kind: trace, file: mine.goal}}\napp: {{engine: {engine}}}\n"
+    (tmp_path / "mine.yml").write_text(text)
+    done = CliRunner().invoke(cli.app, ["app", str(tmp_path / "mine.yml"), "-o", str(tmp_path / "out")])
+    assert done.exit_code == 0, done.output
+    assert "a rank" in done.stdout and "takes no time" not in done.stdout
