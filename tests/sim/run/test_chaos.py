@@ -21,7 +21,7 @@ import pytest
 from hopforge import cli
 from hopforge.model.errors import UserError
 from hopforge.sim.run import kept_results
-from hopforge.sim.run.kept_results import Wanted
+from hopforge.sim.run.wanted_result import Wanted
 
 SWEEPS = {
     "flit": """\

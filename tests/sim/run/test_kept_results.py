@@ -16,10 +16,11 @@ from hopforge.model.config import Config, parse_config
 from hopforge.model.errors import UserError
 from hopforge.model.output import program_digest
 from hopforge.model.output.results import locked
-from hopforge.sim.run import kept_results
+from hopforge.sim.run import kept_file, kept_results, wanted_result
 from hopforge.sim.run.flit_sweep import FLIT_SWEEP
-from hopforge.sim.run.kept_results import LostRunsError, Wanted, described, file_digest
+from hopforge.sim.run.kept_results import LostRunsError
 from hopforge.sim.run.sweep import Job
+from hopforge.sim.run.wanted_result import Wanted, described, file_digest
 
 CONFIG = """
 name: small
@@ -66,7 +67,8 @@ def test_the_same_program_and_configuration_take_what_is_there(runs: Runs) -> No
 
 def test_another_program_leaves_its_results_and_gets_none(runs: Runs, monkeypatch: pytest.MonkeyPatch) -> None:
     runs(cases(2))
-    monkeypatch.setattr(kept_results, "program_digest", lambda: "f" * 64)
+    for module in (kept_file, wanted_result):
+        monkeypatch.setattr(module, "program_digest", lambda: "f" * 64)
     runs(cases(3))
     assert runs.done == ["seed 0", "seed 1", "seed 2"]
     before = program_digest.program_digest()[:8]
@@ -250,7 +252,7 @@ def test_a_result_that_is_kept_when_the_signal_comes_is_counted(
 ) -> None:
     """The signal falls between a result's being written and its being counted."""
     wanted, counted = cases(3), []
-    keep = kept_results._keep
+    keep = kept_results.write_result
 
     def keep_then_stop(path: Path, one: Wanted, result: object) -> object:
         found = keep(path, one, result)
@@ -258,7 +260,7 @@ def test_a_result_that_is_kept_when_the_signal_comes_is_counted(
             raise KeyboardInterrupt
         return found
 
-    monkeypatch.setattr(kept_results, "_keep", keep_then_stop)
+    monkeypatch.setattr(kept_results, "write_result", keep_then_stop)
     with pytest.raises(KeyboardInterrupt):
         kept_results.kept_results(
             ["a", "b", "c"], wanted, str, runs.store, lambda done, total: counted.append((done, total)), workers=1
