@@ -174,6 +174,7 @@ OWN_FILES = {
     "sim/reproduce/booksim.py": "configurations of a study, read by load_config before",
     "sim/reproduce/booksim_reference.py": "a table of runs, checked by open_input",
     "sim/run/kept_file.py": "kept results of ours",
+    "sim/run/wanted_result.py": "digests of files, whatever is in them",
     "sim/drive/runner.py": "what a simulator of ours wrote",
     "sim/start/new_file.py": "templates that come with hopforge",
     "sim/cosim/router.py": "what a simulator of ours wrote",
