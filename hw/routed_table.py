@@ -135,7 +135,7 @@ class RoutedTable(Component):
         time = note + self.note_bits
         entry = Signal(len(kept[0]), name="found_entry")
         m.d.comb += [
-            entry.eq(and_or(list(zip(chosen, kept, strict=True)), len(entry))),
+            entry.eq(and_or([(chosen[k], word) for k, word in enumerate(kept)], len(entry))),
             self.found.eq(equal.any()),
             self.found_port.eq(entry[port:note]),
             self.found_note.eq(entry[note:time]),
