@@ -84,7 +84,7 @@ def test_more_of_its_own_than_a_router_can_send(tmp_path: Path) -> None:
     ("changed", "message"),
     [
         ({"kind": "mesh, radices: [3], hosts_per_router: 2"}, r"other than one host at a router \(router 0 has 2\)"),
-        ({"kind": "torus, radices: [3, 2]"}, r"with several links between two routers, .* \(router 0 has 2 to router 3\)"),
+        ({"kind": "torus, radices: [3, 2]"}, r"several links between two .* \(router 0 has 2 to router 3\)"),
         (
             {"kind": "torus, radices: [3]", "routing": "algorithm: valiant", "vcs": 4},
             "valiant cannot be a table of a router",
