@@ -129,6 +129,8 @@ def network_on_board_design(config: Config) -> NetworkDesign:
     if config.router.host_ports != "flits":
         raise UserError(f"router.host_ports must be flits for a network on a board, not {config.router.host_ports}")
     refuse_failed(config.failed, "a network on a board")
+    if not config.degraded.none:
+        raise UserError("degraded: a network on a board has links of one rate")
     design = whole_network_design(config)
     if design.paths is not None:
         raise UserError("tables.scheme must have one path for each pair for a network on a board, not k_shortest")

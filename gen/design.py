@@ -8,7 +8,7 @@ import numpy as np
 from hopforge.hw.acknowledge_port import AcknowledgeSetup
 from hopforge.hw.network_interface import NetworkInterface
 from hopforge.model.config import Config
-from hopforge.model.config.simulation import FailedConfig
+from hopforge.model.config.simulation import DegradedConfig, FailedConfig
 from hopforge.model.errors import UserError
 from hopforge.model.irregular.table_routes import known_routes
 from hopforge.model.lookup.expression_reduction import configured_reduction
@@ -19,7 +19,7 @@ from hopforge.model.router.acknowledging_host import HardwareRules
 from hopforge.model.router.configured import network_params
 from hopforge.model.router.factor import compile_tables
 from hopforge.model.router.links import topology_hosts
-from hopforge.model.router.params import RouterParams, check_input_vcs
+from hopforge.model.router.params import CYCLES_PER_FLIT_MAX, RouterParams, check_input_vcs
 from hopforge.model.router.path_rules import PathRules, path_rules
 from hopforge.model.router.program import RouterProgram, router_program
 from hopforge.model.router.reply_rules import reply_rules
@@ -32,6 +32,7 @@ from hopforge.model.routing.message_classes import acknowledge_mask
 from hopforge.model.shared import once
 from hopforge.model.topology import Topology, build
 from hopforge.model.topology.configured import network_topology
+from hopforge.model.topology.degraded import with_degraded
 from hopforge.model.topology.failed import without_failed
 from hopforge.model.topology.link_times import in_cycles
 
@@ -122,7 +123,8 @@ def network_design(config: Config, *, service_ports: bool = False, failed: bool 
     service_ports : bool
         Routers may have ports for acknowledges.
     failed : bool
-        Leave out the links of section `failed`, and route around them; False: the section is not read.
+        Leave out the links of section `failed`, and route around them; those of `degraded` are slow. False: the
+        sections are not read.
 
     Raises
     ------
@@ -138,11 +140,11 @@ def network_design(config: Config, *, service_ports: bool = False, failed: bool 
             "traffic.acknowledge must be null for hardware other than a whole network (hopforge gen network): a router "
             "by itself has no service host"
         )
-    broken = config.failed if failed else FailedConfig()
-    return once(("design", *sections, broken), lambda: _network_design(config, broken))
+    broken, slow = (config.failed, config.degraded) if failed else (FailedConfig(), DegradedConfig())
+    return once(("design", *sections, broken, slow), lambda: _network_design(config, broken, slow))
 
 
-def _network_design(config: Config, broken: FailedConfig) -> NetworkDesign:
+def _network_design(config: Config, broken: FailedConfig, slow: DegradedConfig) -> NetworkDesign:
     lookup = None
     if config.router.model != "input_queued":
         raise UserError(f"router.model must be input_queued for hardware, not {config.router.model}")
@@ -153,7 +155,8 @@ def _network_design(config: Config, broken: FailedConfig) -> NetworkDesign:
                 f"lookup.pipeline_depth must be at most {ROUTER_DEPTH} for engines in routers in "
                 f"hardware, not {lookup.pipeline_depth}"
             )
-    topology, vcs = network_topology(config), config.router.vcs
+    _check_slow(config, slow)
+    topology, vcs = with_degraded(network_topology(config), slow, config.seed), config.router.vcs
     if config.traffic.acknowledge is not None:
         topology = with_service_ports(topology)
     topology = _without(config, topology, broken)
@@ -169,17 +172,29 @@ def _network_design(config: Config, broken: FailedConfig) -> NetworkDesign:
     return NetworkDesign(config, topology, tables, network_params(config, topology, tables, lookup=lookup), paths)
 
 
+def _check_slow(config: Config, slow: DegradedConfig) -> None:
+    """Refuse slow links that routers in hardware cannot have."""
+    if slow.none:
+        return
+    if slow.factor * CYCLES_PER_FLIT_MAX < 1:
+        raise UserError(f"degraded.factor must be at least 1/{CYCLES_PER_FLIT_MAX} in hardware, not {slow.factor:g}")
+    if config.router.sa == "input_ahead":
+        raise UserError(
+            "router.sa must be another than input_ahead for hardware with degraded links: its inputs choose before an "
+            "output says that it waits"
+        )
+
+
 def _without(config: Config, topology: Topology, broken: FailedConfig) -> Topology:
     """Take away what has failed, if routing goes around it and nobody waits for an answer of a failed switch."""
     if broken.none:
         return topology
     check_algorithm(config.routing)
-    if config.traffic.acknowledge is not None:
-        raise UserError("failed must be empty for hardware with traffic.acknowledge: that has not been compared yet")
-    if config.traffic.reply is not None and broken.switches:
-        raise UserError(
-            "failed.switches must be empty for hardware with traffic.reply: hosts of a failed switch do not answer"
-        )
+    for key in ("reply", "acknowledge") if broken.switches else ():
+        if getattr(config.traffic, key) is not None:
+            raise UserError(
+                f"failed.switches must be empty for hardware with traffic.{key}: hosts of a failed switch do not answer"
+            )
     return without_failed(topology, broken)
 
 
@@ -291,6 +306,13 @@ def acknowledge_setup(design: NetworkDesign) -> AcknowledgeSetup | None:
             f"traffic.acknowledge must be null for hardware with other than one host at a router (router {router} has "
             f"{hosts[router]})"
         )
+    for router, behind in enumerate(topology.peer_router.tolist()):
+        several = [other for other in behind if other >= 0 and behind.count(other) > 1]
+        if several:
+            raise UserError(
+                "traffic.acknowledge must be null for hardware with several links between two routers, which tables do "
+                f"not tell apart (router {router} has {behind.count(several[0])} to router {several[0]})"
+            )
     if topology.hosts + topology.routers > 1 << config.address.width_bits:
         raise UserError(
             f"address.width_bits must have room for {topology.hosts} hosts and {topology.routers} service hosts, not "

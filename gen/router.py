@@ -131,6 +131,8 @@ def router_parameters_as_data(params: RouterParams) -> dict[str, Any]:
         content["lookahead"] = ahead = dataclasses.asdict(params.lookahead)
         if not params.lookahead.behind:
             del ahead["behind"]
+    if not params.cycles_per_flit:
+        del content["cycles_per_flit"]
     if not params.entropy_bits:
         del content["entropy_bits"]
     content["routes"] = [[route.ports, route.route_class, route.escape] for route in params.routes]

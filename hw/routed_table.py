@@ -4,8 +4,8 @@ from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib.wiring import Component, In, Out
 from amaranth.utils import ceil_log2
 
+from hopforge.hw.and_or import and_or
 from hopforge.hw.arbiter import prefix_or
-from hopforge.hw.round_robin import select
 
 __all__ = ["RoutedTable"]
 
@@ -82,8 +82,11 @@ class RoutedTable(Component):
             for gone in range(1, self.heads + 1 if self.age_limit is not None else 1):
                 if k + gone < self.depth:
                     moved = Mux(self.expired == gone, places[k + gone], moved)
-            new = Cat(valid & (place == k) for valid, place, _ in entered)
-            m.d.comb += kept[k].eq(Mux(new.any(), select(new, [entry for *_, entry in entered]), moved))
+            for head, (valid, place, entry) in enumerate(entered):  # whole words: a select of bits is 50 times the text
+                here = Signal(name=f"here{k}_{head}")
+                m.d.comb += here.eq(valid & (place == k))
+                moved = Mux(here, entry, moved)
+            m.d.comb += kept[k].eq(moved)
         total = Signal.like(fill)
         m.d.comb += [
             self.entered.eq(sum((valid for valid, *_ in entered), Const(0, 1))),
@@ -120,9 +123,10 @@ class RoutedTable(Component):
 
     def _find(self, m: Module, kept: list[Signal], total: Signal) -> list[Value]:
         """Find the newest entry of the label; return which places take what stands above them."""
-        equal = Cat(
+        equal = Signal(self.depth)
+        m.d.comb += equal.eq(Cat(
             self.find & (k < total) & (entry[: self.label_bits] == self.find_label) for k, entry in enumerate(kept)
-        )  # fmt: skip
+        ))  # fmt: skip
         later = prefix_or(m, Cat(reversed(equal)), name="later")  # from the newest entry down
         newest = [later[self.depth - 1 - k] for k in range(self.depth)]  # it, or one above it, is equal
         chosen = Signal(self.depth)
@@ -131,7 +135,7 @@ class RoutedTable(Component):
         time = note + self.note_bits
         entry = Signal(len(kept[0]), name="found_entry")
         m.d.comb += [
-            entry.eq(select(chosen, kept)),
+            entry.eq(and_or([(chosen[k], word) for k, word in enumerate(kept)], len(entry))),
             self.found.eq(equal.any()),
             self.found_port.eq(entry[port:note]),
             self.found_note.eq(entry[note:time]),

@@ -5,7 +5,7 @@ from functools import reduce
 from operator import or_
 from typing import Any
 
-from amaranth.hdl import Cat, Module, Signal, Value
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import wiring
 from amaranth.lib.data import View
 from amaranth.lib.wiring import In, Out
@@ -105,12 +105,14 @@ class RouterCore(wiring.Component):
         super().__init__(members)
         self.inputs = [InputUnit(params=p, port=i) for i in range(p.ports)]
         self.outputs = [OutputUnit(params=p, port=o) for o in range(p.ports)]
+        self._accepts: dict[int, Signal] = {}  # outputs with slow channels
 
     @property
     def kind(self) -> Hashable:
         """Everything that makes the core what it is: the same for routers that differ by their routes only."""
         p = self.params
-        return p.structure, tuple(unit.rules for unit in self.inputs), tuple(p.credits(o) for o in range(p.ports))
+        credits = tuple(p.credits(o) for o in range(p.ports))
+        return p.structure, tuple(unit.rules for unit in self.inputs), credits, p.cycles_per_flit
 
     def elaborate(self, platform: object) -> Module:
         """Connect the units of the ports through the allocators and the crossbar."""
@@ -125,6 +127,7 @@ class RouterCore(wiring.Component):
             label_bits=label_bits(p),
         )
         m.submodules.sa = shared(sa, platform, p.structure)
+        self._wait(m, sa.grants)
         m.d.comb += [
             sa.requests.eq(self._due(m, platform, sa)),
             sa.labels.eq(Cat(unit.label for unit in self.inputs)),
@@ -133,7 +136,7 @@ class RouterCore(wiring.Component):
             m.d.comb += sa.turns.eq(Cat(unit.turn for unit in self.inputs))
         if p.speculation:
             m.d.comb += [
-                sa.speculative.eq(Cat(unit.guess_request for unit in self.inputs)),
+                sa.speculative.eq(self._accepted(Cat(unit.guess_request for unit in self.inputs))),
                 sa.confirmed.eq(Cat(unit.guess_confirmed for unit in self.inputs)),
             ]
         beyond = {  # what all inputs see of the outputs
@@ -163,10 +166,28 @@ class RouterCore(wiring.Component):
         self._transfer(m, platform, sa.grants)
         return m
 
+    def _wait(self, m: Module, grants: Value) -> None:
+        """Count the cycles in which outputs with slow channels accept no flit."""
+        p = self.params
+        for o in p.slow_ports:
+            most = p.cycles_per_flit[o] - 1
+            cycles, accepts = Signal(range(most + 1), name=f"wait{o}"), Signal(name=f"accepts{o}")
+            m.d.comb += accepts.eq(cycles == 0)
+            m.d.sync += cycles.eq(Mux(grants[o :: p.ports].any(), most, Mux(accepts, 0, cycles - 1)))
+            self._accepts[o] = accepts
+
+    def _accepted(self, requests: Value) -> Value:
+        """Return the requests for outputs whose channel accepts a flit."""
+        p = self.params
+        if not self._accepts:
+            return requests
+        of_outputs = Cat(self._accepts.get(o, Const(1, 1)) for o in range(p.ports))
+        return requests & of_outputs.replicate(p.ports * p.vcs)
+
     def _due(self, m: Module, platform: object, sa: SwitchAllocator) -> Value:
         """Return the requests for the switch that count."""
         p = self.params
-        asked = Cat(unit.sa_request for unit in self.inputs)
+        asked = self._accepted(Cat(unit.sa_request for unit in self.inputs))
         if p.quality is None:
             return asked
         classes = ClassFilter(ports=p.ports, vcs=p.vcs, quality=p.quality)

@@ -114,7 +114,7 @@ USES: dict[str, Callable[[Config], Sections]] = {
     "collectives": _timed_collectives,
     "gen lookup": lambda config: _KEYS | {"csr"},
     "gen router": lambda config: _routers(config) | {"csr"},
-    "gen network": lambda config: _routers(config) | {"address", "failed", "csr"},
+    "gen network": lambda config: _routers(config) | {"address", "failed", "degraded", "csr"},
     "gen tables": lambda config: {"tables", "failed", *_KEYS},
     "gen q-table": _q_table,
     "gen collectives": _plane,

@@ -110,6 +110,9 @@ def network_params(
         name: "output_first" if kind == "islip" else kind for name, kind in (("va", router.va), ("sa", router.sa))
     }
     full = (1 << router.vcs) - 1
+    slow = np.broadcast_to(
+        router_parameters(config, topology).cycles_per_flit, (topology.routers, topology.max_ports)
+    )
     spread = tables.spread and (lookup is None or tables.port_sets)
     entropy = config.traffic.entropy if spread else None
     result = []
@@ -123,6 +126,7 @@ def network_params(
             result.append(
                 RouterParams(
                     ports=topology.max_ports,
+                    cycles_per_flit=tuple(slow[number].tolist()) if (slow[number] > 1).any() else (),
                     rc="table" if lookup is None else "lookup",
                     rc_cycles=router.rc_cycles if lookup is None else 0,
                     width_bits=router.flit_bits if width_bits is None else width_bits,

@@ -4,7 +4,7 @@ Slow and meant to be read. The hardware and the simulator's kernel are compared 
 """
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 
@@ -83,6 +83,7 @@ class RouterModel:
         self._speculative_sa = allocation(p.sa, p.ports, p.arbiter)
         self._quality = None if p.quality is None else SwitchQuality(p.quality, p.ports)
         self._vc_pointer = [0] * p.ports  # q
+        self._waits = [0] * p.ports  # cycles in which an output accepts no flit
         self._crossing: list[Flit | None] = [None] * p.ports  # per output
         self._visible: list[Flit | None] = [None] * p.ports
         self._credit: list[int | None] = [None] * p.ports
@@ -137,6 +138,7 @@ class RouterModel:
                 if self._may_leave(self.inputs[n // p.vcs][n % p.vcs]):
                     asked[n // p.vcs][n % p.vcs] = min(members) // p.vcs
         passed = self._choose_ahead(asked) if p.sa == "input_ahead" else {}
+        asked = self._accepted(asked)
         if self._quality is not None:
             asked = self._quality.due(asked)
         sends = self._switch(self._sa, asked)
@@ -155,6 +157,7 @@ class RouterModel:
             for o, v in sends.values():
                 self._quality.sent(v, o)
         self._speculative_sa.take({i: o for i, (o, _) in late.items()})
+        self._wait(o for o, _ in (sends | late).values())
         before = [[vc.state for vc in of_port] for of_port in self.inputs]
         for output in (output for of_port in self.outputs for output in of_port if output.released):
             output.free, output.released = True, False
@@ -175,6 +178,16 @@ class RouterModel:
         self._count(inputs, outputs, clear_counters)
         self._enabled = enable
         return outputs, answers
+
+    def _accepted(self, asked: list[dict[int, int]]) -> list[dict[int, int]]:
+        """Return the requests for outputs whose channel accepts a flit."""
+        return [{v: o for v, o in of_input.items() if not self._waits[o]} for of_input in asked]
+
+    def _wait(self, granted: Iterable[int]) -> None:
+        """Let a cycle go by at the outputs, some of which have been granted."""
+        self._waits = [max(0, cycles - 1) for cycles in self._waits]
+        for o in granted if self.params.cycles_per_flit else ():
+            self._waits[o] = self.params.cycles_per_flit[o] - 1
 
     def _leave(self, granted: dict[int, tuple[int, int]], drains: dict[int, int]) -> dict[int, tuple[int, Flit]]:
         """Take from each input the flit that is granted or drained; return its VC and it."""
@@ -329,7 +342,7 @@ class RouterModel:
                 asked[n // p.vcs][n % p.vcs] = min(members) // p.vcs
         busy = {o for o, _ in sends.values()}
         late = {}
-        for i, (o, v) in self._switch(self._speculative_sa, asked).items():
+        for i, (o, v) in self._switch(self._speculative_sa, self._accepted(asked)).items():
             m = allocated.get(i * p.vcs + v)
             if i not in sends and o not in busy and m is not None and self.outputs[o][m % p.vcs].credits > 0:
                 late[i] = o, v

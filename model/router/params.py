@@ -12,6 +12,7 @@ from hopforge.model.router.quality import Quality
 
 __all__ = [
     "CLASS_BITS",
+    "CYCLES_PER_FLIT_MAX",
     "INPUT_VCS_MAX",
     "PORT_BITS",
     "Behind",
@@ -30,6 +31,9 @@ CLASS_BITS = 4
 
 INPUT_VCS_MAX = {"wavefront": 512, "matrix": 256}
 """Input VCs of a router (ports · VCs) up to which these are built; what else there is takes any number."""
+
+CYCLES_PER_FLIT_MAX = 1024
+"""Cycles from a flit to the next one at an output."""
 
 SPREAD_ROUTER_BITS = 32
 """Bits of a router's number in the hash that chooses a port."""
@@ -157,6 +161,8 @@ class RouterParams:
         Depth B of an input VC.
     neighbour_flits : tuple of int
         Depth behind each output, the credits at reset; empty: `buffer_flits` everywhere.
+    cycles_per_flit : tuple of int
+        Cycles from a flit to the next one at each output; empty: 1 everywhere.
     switching : str
         ``wormhole`` or ``vct``.
     rc : str
@@ -211,6 +217,7 @@ class RouterParams:
     vcs: int
     buffer_flits: int
     neighbour_flits: tuple[int, ...] = ()
+    cycles_per_flit: tuple[int, ...] = ()
     switching: Literal["wormhole", "vct"] = "wormhole"
     rc: Literal["table", "lookup"] = "table"
     rc_cycles: int = 0
@@ -329,7 +336,9 @@ class RouterParams:
 
         Parts of routers with the same structure differ only by their own routes, rules and credits.
         """
-        own = {"routes", "spread_router", "lookahead", "vc_rule", "escape_rule", "neighbour_flits"}
+        own = {
+            "routes", "spread_router", "lookahead", "vc_rule", "escape_rule", "neighbour_flits", "cycles_per_flit",
+        }  # fmt: skip
         common = tuple(getattr(self, field.name) for field in fields(self) if field.name not in own)
         deepest = max(self.credits(port) for port in range(self.ports))
         carried = None if self.lookahead is None else self.lookahead.carried_inputs
@@ -338,6 +347,11 @@ class RouterParams:
     def credits(self, port: int) -> int:
         """Depth behind an output, in flits."""
         return self.neighbour_flits[port] if self.neighbour_flits else self.buffer_flits
+
+    @property
+    def slow_ports(self) -> tuple[int, ...]:
+        """Outputs whose channels take more than a cycle for a flit."""
+        return tuple(port for port, cycles in enumerate(self.cycles_per_flit) if cycles > 1)
 
     def vc_mask(self, route_class: int, in_port: int, in_vc: int, out_port: int) -> int:
         """Output VCs that a packet may take; a class without a rule has none."""
@@ -376,12 +390,10 @@ class RouterParams:
                 yield "routes must have one port and no escape with sa='input_ahead'"
         if self.va == "free_queue" and self.speculation:
             yield "speculation must be False with va='free_queue' (heads ask for the switch anyway), not True"
-        if self.neighbour_flits and len(self.neighbour_flits) != self.ports:
-            yield f"neighbour_flits must have ports={self.ports} numbers, not {len(self.neighbour_flits)}"
-        low, high = _NEIGHBOUR_FLITS
-        for port, value in enumerate(self.neighbour_flits):
-            if not low <= value <= high:
-                yield f"neighbour_flits[{port}] must be in {low} to {high}, not {value}"
+        if self.sa == "input_ahead" and self.slow_ports:
+            yield "sa must be another than 'input_ahead' with cycles_per_flit above 1 (its inputs choose a cycle ahead)"
+        yield from self._of_outputs_problems("neighbour_flits", _NEIGHBOUR_FLITS)
+        yield from self._of_outputs_problems("cycles_per_flit", (1, CYCLES_PER_FLIT_MAX))
         if self.width_bits < self.header_bits:
             yield f"width_bits must be at least {self.header_bits} (the header), not {self.width_bits}"
         for name in ("vc_rule", "escape_rule"):
@@ -390,6 +402,14 @@ class RouterParams:
             yield from self._table_problems()
         else:
             yield from self._lookup_problems()
+
+    def _of_outputs_problems(self, name: str, limits: tuple[int, int]) -> Iterator[str]:
+        values = getattr(self, name)
+        if values and len(values) != self.ports:
+            yield f"{name} must have ports={self.ports} numbers, not {len(values)}"
+        for port, value in enumerate(values):
+            if not limits[0] <= value <= limits[1]:
+                yield f"{name}[{port}] must be in {limits[0]} to {limits[1]}, not {value}"
 
     def _spread_problems(self) -> Iterator[str]:
         if self.spread_router is None:

@@ -42,7 +42,7 @@ def network_setup(config: Config, load: float, seed: int, cycles: int) -> Networ
     UserError
         Routing or a router that the hardware cannot be; a deadlock; nothing to compare.
     """
-    _refuse_changed_links(config)
+    _refuse_failures(config)
     design = network_design(config, service_ports=True, failed=True)
     check_interfaces(design)
     lookup = design.params[0].lookup
@@ -59,15 +59,10 @@ def network_setup(config: Config, load: float, seed: int, cycles: int) -> Networ
     return NetworkSetup(design, script, number)
 
 
-def _refuse_changed_links(config: Config) -> None:
-    """Refuse links that fail during the run or are slow: the simulator would run with them, and hardware would not."""
+def _refuse_failures(config: Config) -> None:
+    """Refuse links that fail during the run: the simulator would run with them, and hardware would not."""
     if config.simulation.failures:
         raise UserError(
             "simulation.failures must be empty for --part network, whose hardware keeps its links, not "
             f"{len(config.simulation.failures)} failures"
-        )
-    if not config.degraded.none:
-        raise UserError(
-            "degraded.factor must be 1 for --part network: links have one rate in hardware, not "
-            f"{config.degraded.factor:g} of it"
         )

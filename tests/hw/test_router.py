@@ -327,6 +327,14 @@ ROUTERS = {
         "ports": 3, "vcs": 2, "buffer_flits": 4, "carried": 0b111, "rc_cycles": 1, "switching": "vct",
         "speculation": True, "sa": "input_first", "va": "input_first",
     },
+    "slow outputs": {"ports": 3, "vcs": 2, "buffer_flits": 3, "cycles_per_flit": (1, 2, 5)},
+    "slow outputs, speculation": {
+        "ports": 3, "vcs": 2, "buffer_flits": 3, "cycles_per_flit": (3, 1, 2), "speculation": True, "sa": "wavefront",
+    },
+    "slow outputs, free queue": {
+        "ports": 4, "vcs": 2, "buffer_flits": 3, "cycles_per_flit": (2, 1, 3, 4), "va": "free_queue", "adaptive": True,
+        "sa": "input_first", "arbiter": "matrix", "rc_cycles": 1,
+    },
 }  # fmt: skip
 
 

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from hopforge.gen.verilog import to_verilog
 from hopforge.hw.routed_table import RoutedTable
 from hopforge.hw.service_host import ServiceHost
 from hopforge.model.router.acknowledging_host import HardwareRules
@@ -83,3 +84,13 @@ def test_bad_table() -> None:
         RoutedTable(**(sizes | {"heads": 0}), age_limit=None)
     with pytest.raises(ValueError, match=r"time_bits must count beyond age_limit_cycles \+ 1 = 16, not 4"):
         RoutedTable(**sizes, age_limit=15)
+
+
+def test_text_of_a_table_grows_with_its_places() -> None:
+    """Expressions that each bit repeats made 54 000 lines of 113 places: simulators took minutes to read them."""
+    lines = []
+    for depth in (32, 64):
+        table = RoutedTable(depth=depth, heads=3, label_bits=21, note_bits=0, time_bits=32, age_limit=None)
+        lines.append(len(to_verilog(table, "table").splitlines()))
+    assert lines[0] < 50 * 32, lines
+    assert lines[1] < 2.5 * lines[0], lines

@@ -227,7 +227,7 @@ def lint(
         findings += len(report.findings)
         if report.missing:
             typer.echo(f"hopforge: {name}: not checked with slang, which is missing: {report.missing}", err=True)
-    sections = {"collectives": ("collective_plane",), "network": ("failed",), "rule_cache": ("rule_cache",)}
+    sections = {"collectives": ("collective_plane",), "network": ("failed", "degraded"), "rule_cache": ("rule_cache",)}
     say_unused(checked, "lint", sections.get(what or "", ()))
     if findings:
         raise typer.Exit(1)

@@ -38,11 +38,15 @@ def mesh_routes(topology: Topology, router: int, adaptive: bool) -> tuple[Route,
     return tuple(routes)
 
 
-def run_both(settings: dict, *, seed: int, adaptive: bool, load: float, latency: int, cycles: int = 900) -> None:
+def run_both(
+    settings: dict, *, seed: int, adaptive: bool, load: float, latency: int, cycles: int = 900, slow: str = ""
+) -> None:
     lines = ["name: test", "topology: {kind: mesh, radices: [3, 2]}"]
     latencies = {"link_latency_cycles": latency, "host_latency_cycles": latency}
     lines.append("router: {" + ", ".join(f"{key}: {value}" for key, value in (settings | latencies).items()) + "}")
     lines.append(f"routing: {{algorithm: {'star_channel, check: false' if adaptive else 'dor'}}}")
+    if slow:
+        lines.append(f"degraded: {slow}")
     config = parse_config("\n".join(lines).replace("True", "true").replace("False", "false"))
     rng = np.random.default_rng(seed)
     hosts, count, last = 6, int(load * 6 * 120), 120
@@ -69,9 +73,11 @@ def run_both(settings: dict, *, seed: int, adaptive: bool, load: float, latency:
     escape = ((((1,) * ports,) * vcs,) * ports,)
     ahead = settings.get("lookahead", False)
     of_router = {key: value for key, value in settings.items() if key != "lookahead"}
+    share = np.ones((6, ports)) if topology.rate_share is None else topology.rate_share
     params = [
         RouterParams(
-            ports=ports, tag_bits=16, width_bits=80 if ahead else 72, routes=mesh_routes(topology, r, adaptive),
+            ports=ports, cycles_per_flit=tuple(round(1 / part) for part in share[r].tolist()), tag_bits=16,
+            width_bits=80 if ahead else 72, routes=mesh_routes(topology, r, adaptive),
             vc_rule=rule if adaptive else (),
             escape_rule=escape, **(of_router | {"speculation": bool(settings.get("speculation"))}),
         )
@@ -191,6 +197,13 @@ def test_speculative_requests_in_the_allocator_of_all_others(
 @pytest.mark.parametrize("more", [{}, {"vcs": 3, "speculation": True, "va": "wavefront"}, {"switching": "vct"}])
 def test_adaptive_routing_with_an_escape(more: dict) -> None:
     run_both(BASE | more, seed=3, adaptive=True, load=0.4, latency=1)
+
+
+@pytest.mark.parametrize("name", [name for name in ROUTERS if "choose ahead" not in name])
+def test_slow_links(name: str) -> None:
+    """An output of κ cycles per flit accepts one grant in any κ cycles (docs/definitions/router.md, SA)."""
+    slow = "{links: [[0, 1], [1, 4]], factor: 0.25}"
+    run_both(BASE | ROUTERS[name], seed=len(name), adaptive=False, load=0.3, latency=2, cycles=1500, slow=slow)
 
 
 @pytest.mark.study

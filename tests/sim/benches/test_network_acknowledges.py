@@ -57,7 +57,7 @@ def test_acknowledges_move_packets() -> None:
     [
         ("torus, radices: [3, 3]", "", ", age_limit_cycles: 60"),
         ("mesh, radices: [3, 3]", ", switching: vct, vc_release: credits", ", flits: 2, ratio: 4, delay_cycles: 5"),
-        ("torus, radices: [4, 2]", ", host_latency_cycles: 3, link_latency_cycles: 2, va: free_queue", ""),
+        ("mesh, radices: [4, 2]", ", host_latency_cycles: 3, link_latency_cycles: 2, va: free_queue", ""),
         ("torus, radices: [4]", ", speculation: true", ", vcs: own"),
     ],
 )
@@ -84,6 +84,7 @@ def test_more_of_its_own_than_a_router_can_send(tmp_path: Path) -> None:
     ("changed", "message"),
     [
         ({"kind": "mesh, radices: [3], hosts_per_router: 2"}, r"other than one host at a router \(router 0 has 2\)"),
+        ({"kind": "torus, radices: [3, 2]"}, r"several links between two .* \(router 0 has 2 to router 3\)"),
         (
             {"kind": "torus, radices: [3]", "routing": "algorithm: valiant", "vcs": 4},
             "valiant cannot be a table of a router",
