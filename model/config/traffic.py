@@ -55,8 +55,8 @@ class TrafficConfig(Section):
     pattern: Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$")] = "uniform"
     """uniform, bit_complement, bit_reverse, bit_rotation, transpose, transpose3d, shuffle, butterfly, butterfly_stages,
     tornado, neighbour, permutation, hotspot, local, adversarial, stencil, many_to_many, random_neighbours,
-    all_to_all; on HyperX and grids dimension_complement_reverse, dimension_tornado, swap2, uniform_random_bisection;
-    destinations; or `file`."""
+    all_to_all, diagonal, asymmetric, taper64, badperm_yarc; on HyperX and grids dimension_complement_reverse,
+    dimension_tornado, swap2, uniform_random_bisection; destinations; or `file`."""
     file: ConfigPath | None = None
     """For `pattern: file`: Python file with a function `prepare`; relative to this configuration file."""
     prepare_limit_s: Annotated[float, Field(gt=0)] = 600.0

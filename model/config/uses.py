@@ -197,7 +197,7 @@ _SINGLE_KEYS: dict[str, tuple[Callable[[Config], bool], Sections]] = {
     **{
         f"router.{key}": (_beside_cycles(key), {"net", "series", "sweep", "trace", "demo", "collectives"})
         for key in (
-            "hold_switch", "allocator_iterations", "sa_first_output", "input_speedup", "output_speedup",
+            "hold_switch", "allocator_iterations", "sa_first_output", "stages_apart", "input_speedup", "output_speedup",
             "internal_speedup", "crossbar_cycles", "stage_batches", "output_queue_flits",
         )
     },

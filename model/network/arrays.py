@@ -58,7 +58,7 @@ def empty_sizes(topology: Topology, router: RouterParameters, tables: Tables, wh
     words, all_port_words, vc_words = (R + 63) // 64, (NP + 63) // 64, (width + 63) // 64
     capacity = event_capacity(topology, router, tables)
     many, most = port_words(topology, router), P * max(V, router.output_speedup)
-    pairs = width * V if router.va in ("wavefront", "rr_wavefront") else 3 * most
+    pairs = width * V if router.va in ("wavefront", "rr_wavefront") else 4 * most
     pairs = pairs if router.va in ("wavefront", "rr_wavefront", "max_size", "loa", "pim") else 1
     pairs = max(pairs, 2 * most + P * router.input_speedup * many) if router.sa == "max_size" else pairs
     lists = needs_lists(topology, router, tables)

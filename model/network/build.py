@@ -182,6 +182,8 @@ def _check_limits(topology: Topology, router: RouterParameters, source: SourcePa
             f"router.sa_first_output must be at most {P - 1}, the last port of a router ({topology.name}), "
             f"not {router.sa_first_output}"
         )
+    if router.stages_apart and topology.kind != "butterfly":
+        raise NetworkError(f"router.stages_apart must be false but on a butterfly ({topology.name}), not true")
     if router.switching != "wormhole" and source.longest > router.buffer_flits:
         raise NetworkError(
             f"router.buffer_flits must hold the longest packet ({source.longest} flits) under {router.switching}, "
@@ -215,6 +217,7 @@ def _set_sizes(state: NetState, topology: Topology, router: RouterParameters, ta
     s["port_words"] = port_words(topology, router)
     s["port_share"] = (1 << PORT_SHARE_BITS) // V + 1
     s["event_capacity"] = event_capacity(topology, router, tables)
+    s["turn_ports"] = int(topology.params["k"]) if router.stages_apart else P
     s["injects_by_destination"] = tables.inject_by_destination is not None
     s["decides"], s["decides_ahead"] = tables.decides, tables.decides_ahead
 

@@ -142,22 +142,27 @@ class OutputFirst(_Separable):
 
 
 class Wavefront(Allocation):
-    """Diagonals in order, from a pointer that moves by one after a cycle with a grant."""
+    """Diagonals in order, from a pointer that moves by one after a cycle with a grant.
 
-    def __init__(self, size: int) -> None:
+    `blocks`: inputs and outputs that make a matrix of their own; others count as those so many before them.
+    """
+
+    def __init__(self, size: int, blocks: tuple[int, int] | None = None) -> None:
         super().__init__(size)
+        self.blocks = blocks or (size, size)
         self.diagonal = 0
 
     def match(self, requests: Requests) -> dict[int, int]:
         """Return the output granted to each input that is granted one."""
         grants: dict[int, int] = {}
         given: set[int] = set()
-        for k in range(self.size):
-            for n in range(self.size):
-                m = (self.diagonal + k - n) % self.size
-                if n not in grants and m not in given and m in requests.get(n, ()):
-                    grants[n] = m
-                    given.add(m)
+        rows, columns = self.blocks
+        size = max(self.blocks)
+        pairs = [(n, m) for n, outputs in requests.items() for m in outputs]
+        for n, m in sorted(pairs, key=lambda pair: (pair[0] % rows + pair[1] % columns - self.diagonal) % size):
+            if n not in grants and m not in given:
+                grants[n] = m
+                given.add(m)
         return grants
 
     def take(self, grants: Mapping[int, int]) -> None:
@@ -169,12 +174,13 @@ class Wavefront(Allocation):
 class MaximumSize(Allocation):
     """As many grants as can be, by shortest augmenting paths that begin at inputs from a pointer on.
 
-    They go through outputs by number, but for those below `first_output`, which come last.
+    They go through outputs by number, but for those below `first_output`, which come last. The pointer goes round in
+    each `block` of inputs (default: all).
     """
 
-    def __init__(self, size: int, first_output: int = 0) -> None:
+    def __init__(self, size: int, first_output: int = 0, block: int | None = None) -> None:
         super().__init__(size)
-        self.first, self.first_output = 0, first_output
+        self.first, self.first_output, self.block = 0, first_output, block or size
 
     def match(self, requests: Requests) -> dict[int, int]:
         """Return the output granted to each input that is granted one."""
@@ -186,7 +192,7 @@ class MaximumSize(Allocation):
     def _path(self, requests: Requests, grants: Mapping[int, int]) -> dict[int, int] | None:
         """Return the new output of each input on a shortest path to an output that nobody has."""
         holder = {m: n for n, m in grants.items()}
-        inputs = [n % self.size for n in range(self.first, self.first + self.size)]
+        inputs = sorted(range(self.size), key=lambda n: (n // self.block, (n - self.first) % self.block))
         layer: list[tuple[int, dict[int, int]]] = [
             (n, {}) for n in inputs if n in requests and n not in grants
         ]

@@ -12,6 +12,7 @@ from hopforge.model.router.allocators import (
     Drawn,
     Lonely,
     MaximumSize,
+    Wavefront,
     allocation,
     first_at_or_after,
 )
@@ -69,18 +70,22 @@ class SwitchModel:
         Draws a number below a bound (pim).
     first_output : int
         Port from which on outputs are gone through (max_size).
+    stage : int, optional
+        Ports over which pointers of wavefront and max_size go round (default: all).
     """
 
     def __init__(
         self, crossbar: Crossbar, kind: str, arbiter: str, iterations: int, *, hold: bool, speculation: bool | str,
-        below: Callable[[int], int] | None = None, first_output: int = 0,
+        below: Callable[[int], int] | None = None, first_output: int = 0, stage: int | None = None,
     ) -> None:  # fmt: skip
         self.crossbar, self.kind, self.iterations, self.hold = crossbar, kind, iterations, hold
         self.speculation = speculation
         size = crossbar.ports * max(crossbar.ins, crossbar.outs)
         inputs, outputs = crossbar.ports * crossbar.ins, crossbar.ports * crossbar.outs
+        block = stage or crossbar.ports
         self.first, self.second = (
-            MaximumSize(inputs, first_output * crossbar.outs) if kind == "max_size"
+            MaximumSize(inputs, first_output * crossbar.outs, block * crossbar.ins) if kind == "max_size"
+            else Wavefront(size, (block * crossbar.ins, block * crossbar.outs)) if kind == "wavefront"
             else Lonely(inputs, outputs) if kind == "loa"
             else Drawn(inputs, below, outputs) if kind == "pim" and below is not None
             else allocation(kind, size, arbiter)

@@ -57,12 +57,22 @@ def translate_router(settings: Settings) -> dict[str, Any]:
     router["credit_delay_cycles"] = settings.at_least("credit_delay", 0, _MOST_CYCLES)
     if router["sa"] == "max_size" and settings.text("topology") in _HOST_LAST:
         router["sa_first_output"] = 1
+    if settings.text("topology") == "fly" and settings.whole("n") > 1:
+        router |= _stages_apart(settings, router)
     if settings.at_least("hold_switch_for_packet", 0, 1):
         router["hold_switch"] = True
     _refuse_outputs_without_grants(settings)
     if settings.at_least("wait_for_tail_credit", 0, 1):
         router["vc_release"] = "credits"
     return router
+
+
+def _stages_apart(settings: Settings, router: dict[str, Any]) -> dict[str, Any]:
+    """Return what pointers over ports of one stage need; our first and last stage have routers in common."""
+    for key, ours in (("vc_allocator", "va"), ("sw_allocator", "sa")):
+        if router[ours] == "rr_wavefront":
+            settings.refuse(key, "hopforge's first and last stage of a fly share the pointer of rr_wavefront")
+    return {"stages_apart": True} if {router["va"], router["sa"]} & {"wavefront", "max_size"} else {}
 
 
 def _stages(settings: Settings, router: dict[str, Any]) -> dict[str, Any]:

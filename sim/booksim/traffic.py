@@ -1,21 +1,20 @@
 """Traffic of BookSim 2: pattern, packets and injection as sections `traffic` and `simulation`."""
 
+import re
+from math import gcd
 from typing import Any
 
 from hopforge.sim.booksim.keys import Settings, items, with_parameters
+from hopforge.sim.booksim.random_numbers import draw_permutation
 from hopforge.sim.booksim.supplement import Supplement
 
 _SAME = {
     "uniform": {"pattern": "uniform"}, "bitcomp": {"pattern": "bit_complement"},
     "transpose": {"pattern": "transpose"}, "bitrev": {"pattern": "bit_reverse"}, "shuffle": {"pattern": "shuffle"},
+    "diagonal": {"pattern": "diagonal"}, "asymmetric": {"pattern": "asymmetric"}, "taper64": {"pattern": "taper64"},
 }  # fmt: skip
 _POWER_OF_TWO = ("bitcomp", "transpose", "bitrev", "shuffle")
-_LACKS = {
-    "randperm": "drawn with BookSim's own random numbers; give what it drew with --permutation",
-    "background": "hopforge has no uniform traffic that leaves hosts out",
-    "diagonal": "hopforge has no such pattern", "asymmetric": "hopforge has no such pattern",
-    "taper64": "hopforge has no such pattern", "badperm_yarc": "hopforge has no such pattern",
-}  # fmt: skip
+_TAPERED_HOSTS = 64
 _READ_WRITE = (
     "write_fraction", "read_request_begin_vc", "read_request_end_vc", "write_request_begin_vc", "write_request_end_vc",
     "read_reply_begin_vc", "read_reply_end_vc", "write_reply_begin_vc", "write_reply_end_vc", "read_request_subnet",
@@ -74,13 +73,15 @@ def _pattern(settings: Settings, hosts: int, beside: Supplement) -> dict[str, An
     if len(patterns) != 1:
         settings.refuse("traffic", "hopforge has one class of traffic")
     name, parameters = with_parameters(patterns[0])
-    if name not in ("tornado", "neighbor") and settings.text("topology") not in ("flatfly", "cmesh"):
+    if name not in ("tornado", "neighbor", "badperm_yarc") and settings.text("topology") not in ("flatfly", "cmesh"):
         settings.no_effect(f"traffic {name} has no such parameter", "xr")
-    settings.no_effect("the permutation is given" if name == "randperm" else "for traffic randperm only", "perm_seed")
+    if beside.permutation is not None or name != "randperm" or parameters:
+        given = "the permutation is given" if name == "randperm" else "for traffic randperm only"
+        settings.no_effect(given, "perm_seed")
     if beside.permutation is not None:
         return _permutation(settings, name, hosts, beside.permutation)
-    if name in _LACKS:
-        settings.refuse("traffic", _LACKS[name])
+    if name == "randperm":
+        return _drawn_permutation(settings, parameters, hosts)
     if name in _POWER_OF_TWO:
         bits = hosts.bit_length() - 1
         if hosts != 1 << bits or (name == "transpose" and bits % 2):
@@ -88,14 +89,20 @@ def _pattern(settings: Settings, hosts: int, beside: Supplement) -> dict[str, An
             settings.refuse("traffic", f"BookSim needs {even}power of two of terminals, not {hosts}")
     if name in _SAME:
         return dict(_SAME[name])
+    if name == "asymmetric" and hosts % 2:
+        settings.refuse("traffic", f"needs an even number of terminals, not {hosts}")
+    if name == "taper64" and hosts != _TAPERED_HOSTS:
+        settings.refuse("traffic", f"BookSim needs {_TAPERED_HOSTS} terminals, not {hosts}")
     if name in ("tornado", "neighbor"):
         return _digit_shift(settings, name, parameters, hosts)
     if name == "bad_dragon":
         if parameters or settings.text("topology") != "dragonflynew":
             settings.refuse("traffic", "translated without parameters on topology dragonflynew only")
         return {"pattern": "adversarial", "shift": 1}
-    if name == "hotspot":
-        return _hotspot(settings, parameters, hosts)
+    if name == "badperm_yarc":
+        return _column(settings, parameters, hosts)
+    if name in ("hotspot", "background"):
+        return _hotspot(settings, parameters, hosts) if name == "hotspot" else _background(settings, parameters, hosts)
     settings.refuse("traffic", "BookSim has no such pattern")
 
 
@@ -109,14 +116,19 @@ def _permutation(settings: Settings, name: str, hosts: int, goals: tuple[int, ..
     return {"pattern": "destinations", "destinations": list(goals)}
 
 
-def _digit_shift(settings: Settings, name: str, parameters: list[str], hosts: int) -> dict[str, Any]:
-    """Every digit of the terminal's number in base xr · k is moved on, n digits."""
+def _digits(settings: Settings, parameters: list[str]) -> tuple[int, int, int]:
+    """Return k, n, xr of a pattern on digits: its parameters, and the keys of that name for those that are missing."""
     if not all(one.isdecimal() and len(one) < 7 for one in parameters):
         settings.refuse("traffic", "its parameters k, n, xr must be whole numbers")
     asked = ("k", "n", "xr")[len(parameters) :]
-    given = [int(one) for one in parameters] + [settings.whole(key) for key in asked]
+    k, n, xr = ([int(one) for one in parameters] + [settings.whole(key) for key in asked])[:3]
     settings.has_effect(*asked)
-    k, n, xr = given[:3]
+    return k, n, xr
+
+
+def _digit_shift(settings: Settings, name: str, parameters: list[str], hosts: int) -> dict[str, Any]:
+    """Every digit of the terminal's number in base xr · k is moved on, n digits."""
+    k, n, xr = _digits(settings, parameters)
     base = k * xr
     if n < 0 or base < 1 or base ** min(n, 64) > hosts:
         settings.refuse("traffic", f"(xr * k)^n = {base}^{n} is more than the {hosts} terminals")
@@ -140,9 +152,45 @@ def _hotspot(settings: Settings, parameters: list[str], hosts: int) -> dict[str,
     if not places or not all(one.isdecimal() and len(one) < 10 and int(one) < hosts for one in places):
         settings.refuse("traffic", f"hot terminals must be given, {{0,…}} to {hosts - 1}: BookSim draws the others")
     rates = items(parameters[1]) if len(parameters) > 1 else ["1"]
-    if len(set(rates)) > 1:
-        settings.refuse("traffic", "hopforge's hot hosts are equally hot")
-    return {"pattern": "hotspot", "share": 1.0, "targets": [int(one) for one in places]}
+    if not all(one.isdecimal() and len(one) < 7 and int(one) > 0 for one in rates):
+        settings.refuse("traffic", "rates of hot terminals must be whole numbers from 1 to 999999")
+    shares = [int(one) for one in rates + [rates[-1]] * len(places)][: len(places)]
+    shares = [one // gcd(*shares) for one in shares]
+    if sum(shares) > _MOST_LISTED:
+        settings.refuse("traffic", f"rates of hot terminals add up to {sum(shares)}, more than {_MOST_LISTED}")
+    targets = [int(one) for one, share in zip(places, shares, strict=True) for _ in range(share)]
+    return {"pattern": "hotspot", "share": 1.0, "targets": targets}
+
+
+def _background(settings: Settings, parameters: list[str], hosts: int) -> dict[str, Any]:
+    """Uniform traffic that leaves terminals out."""
+    left_out = items(parameters[0]) if parameters else []
+    if not left_out or not all(one.isdecimal() and len(one) < 10 and int(one) < hosts for one in left_out):
+        settings.refuse("traffic", f"terminals that are left out must be given, {{0,…}} to {hosts - 1}")
+    targets = sorted(set(range(hosts)) - {int(one) for one in left_out})
+    if not 0 < len(targets) <= _MOST_LISTED:
+        settings.refuse("traffic", f"{len(targets)} destinations remain; must be 1 to {_MOST_LISTED}")
+    return {"pattern": "hotspot", "share": 1.0, "targets": targets}
+
+
+def _column(settings: Settings, parameters: list[str], hosts: int) -> dict[str, Any]:
+    """Any terminal of the column whose number is that of the row."""
+    k, _, xr = _digits(settings, parameters)
+    if (k * xr) ** 2 != hosts:
+        settings.refuse("traffic", f"needs (xr * k)^2 = {(k * xr) ** 2} terminals, not {hosts}")
+    return {"pattern": "badperm_yarc"}
+
+
+def _drawn_permutation(settings: Settings, parameters: list[str], hosts: int) -> dict[str, Any]:
+    """Draw the permutation with BookSim's random numbers."""
+    if settings.text("perm_seed") == "time" and not parameters:
+        settings.refuse("perm_seed", "time is another permutation each time; give what it drew with --permutation")
+    if parameters and not re.fullmatch(r"-?[0-9]{1,9}", parameters[0]):
+        settings.refuse("traffic", "its parameter, the seed, must be a whole number of at most 9 digits")
+    if hosts > _MOST_LISTED:
+        settings.refuse("traffic", f"{hosts} terminals are more than the {_MOST_LISTED} destinations that are written")
+    seed = int(parameters[0]) if parameters else settings.whole("perm_seed")
+    return {"pattern": "destinations", "destinations": draw_permutation(hosts, seed)}
 
 
 def _packets(settings: Settings) -> tuple[dict[str, Any], float]:

@@ -7,7 +7,7 @@ May import: model. Read first: `patterns.py`.
 
 from hopforge.model.network.core.user_code import draw_host, draw_share
 from hopforge.model.topology import Topology
-from hopforge.sim.traffic import dimension_patterns  # noqa: F401 - enters its patterns
+from hopforge.sim.traffic import dimension_patterns, drawn_patterns  # noqa: F401 - enter their patterns
 from hopforge.sim.traffic.find import prepare_traffic
 from hopforge.sim.traffic.patterns import (
     PATTERNS,

@@ -7,13 +7,16 @@ from numpy.typing import NDArray
 
 from hopforge.model.topology import Topology
 from hopforge.sim.traffic.dimension_patterns import BISECTION
+from hopforge.sim.traffic.drawn_patterns import DRAWN_LISTS, TAPERED
 from hopforge.sim.traffic.patterns import PATTERNS, TrafficError, TrafficPlan
 
 __all__ = ["Demand", "mean_demand"]
 
 #: patterns that draw from a list, or take it in turn; of these, what is not of the list is uniform
-_LISTS = ("butterfly_stages", "adversarial", "stencil", "many_to_many", "random_neighbours", "all_to_all")
-_MIXED = ("hotspot", "local")
+_LISTS = (
+    "butterfly_stages", "adversarial", "stencil", "many_to_many", "random_neighbours", "all_to_all", *DRAWN_LISTS,
+)  # fmt: skip
+_MIXED = ("hotspot", "local", TAPERED)
 
 
 class Demand(NamedTuple):

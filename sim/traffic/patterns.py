@@ -133,6 +133,18 @@ def permutation_plan(destination: NDArray[Any]) -> TrafficPlan:
     return TrafficPlan(destination_rule(_table), destination.astype(np.int32))
 
 
+def one_of_list_plan(lists: list[NDArray[Any]]) -> TrafficPlan:
+    """Return the plan of hosts that draw each destination from a list of their own."""
+    return TrafficPlan(destination_rule(_one_of_list), _lists(lists))
+
+
+def mixed_plan(share: float, lists: list[NDArray[Any]]) -> TrafficPlan:
+    """Return the plan of hosts that draw from a list of their own with probability `share`, else among all hosts."""
+    head = np.array([len(lists), round(share * (1 << 30))])
+    table = np.concatenate([head, _lists(lists, offset=2)])
+    return TrafficPlan(destination_rule(_mixed), table.astype(np.int32))
+
+
 @register("uniform")
 def prepare_uniform(topology: Topology, options: dict[str, Any], generator: np.random.Generator) -> TrafficPlan:
     """Every host equally likely, the sender itself included (``include_self``)."""
@@ -235,8 +247,8 @@ def prepare_destinations(topology: Topology, options: dict[str, Any], generator:
     return permutation_plan(goals)
 
 
-def _share(options: dict[str, Any], key: str) -> int:
-    return round(float(options.get(key, 0.5)) * (1 << 30))
+def _share(options: dict[str, Any]) -> float:
+    return float(options.get("share", 0.5))
 
 
 @register("hotspot")
@@ -245,9 +257,7 @@ def prepare_hotspot(topology: Topology, options: dict[str, Any], generator: np.r
     targets = np.array(options.get("targets") or [topology.hosts - 1])
     if targets.min() < 0 or targets.max() >= topology.hosts:
         raise TrafficError(f"traffic.targets must be hosts from 0 to {topology.hosts - 1}, not {targets.tolist()}")
-    head = np.array([topology.hosts, _share(options, "share")])
-    table = np.concatenate([head, _lists([targets] * topology.hosts, offset=2)])
-    return TrafficPlan(destination_rule(_mixed), table.astype(np.int32))
+    return mixed_plan(_share(options), [targets] * topology.hosts)
 
 
 @register("local")
@@ -262,9 +272,7 @@ def prepare_local(topology: Topology, options: dict[str, Any], generator: np.ran
         else:
             near = np.unique([router, *(int(q) for q in topology.peer_router[router] if q >= 0)])
         lists.append(np.flatnonzero(np.isin(topology.host_router, near)))
-    head = np.array([topology.hosts, _share(options, "share")])
-    table = np.concatenate([head, _lists(lists, offset=2)])
-    return TrafficPlan(destination_rule(_mixed), table.astype(np.int32))
+    return mixed_plan(_share(options), lists)
 
 
 @register("adversarial")
@@ -278,7 +286,7 @@ def prepare_adversarial(topology: Topology, options: dict[str, Any], generator: 
     group = groups[topology.host_router]
     goal = (group + int(options.get("shift", 1))) % (int(groups[-1]) + 1)
     inside = [np.flatnonzero(group == x) for x in range(int(groups[-1]) + 1)]
-    return TrafficPlan(destination_rule(_one_of_list), _lists([inside[x] for x in goal.tolist()]))
+    return one_of_list_plan([inside[x] for x in goal.tolist()])
 
 
 @register("stencil")
@@ -333,7 +341,7 @@ def prepare_random_neighbours(
     for host in range(topology.hosts):
         others = np.delete(np.arange(topology.hosts), host)
         lists.append(generator.choice(others, size=int(generator.integers(low, high + 1)), replace=False))
-    return TrafficPlan(destination_rule(_one_of_list), _lists(lists))
+    return one_of_list_plan(lists)
 
 
 @register("all_to_all")

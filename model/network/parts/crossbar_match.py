@@ -217,7 +217,8 @@ def match_inputs(net: Net, many: int, router: int, requested: Any, second: int) 
 @inlined
 def match_waves(net: Net, many: int, router: int, requested: Any, second: int) -> Any:
     """`wavefront`: requests in the order of their diagonals, in a square matrix; returns the number of pairs."""
-    size = net.ports * max(net.input_speedup, net.output_speedup)
+    speedup, inputs = max(net.input_speedup, net.output_speedup), net.turn_ports * net.input_speedup
+    size = net.turn_ports * speedup
     state, used, pairs = router_at(net, router), uint64(0), int64(0)
     start = int64(state.spec_diagonal if second else state.sa_diagonal)
     for k in range(size):
@@ -226,21 +227,24 @@ def match_waves(net: Net, many: int, router: int, requested: Any, second: int) -
             while rest != uint64(0):
                 f = (word << 6) + trailing_zeros(rest)
                 rest &= rest - uint64(1)
-                e = start + k - f
-                e = e + size if e < 0 else e - size if e >= size else e
-                if is_asked(net, many, e, f) and word_of(used, net.chosen, many, e >> 6) & bit_of(e) == uint64(0):
-                    used = put_bit(used, net.chosen, many, e)
-                    requested = take_bit(requested, net.requested, many, f)
-                    forget(words(net.asking_inputs), f, many)
-                    int64s(net.match_input)[pairs], int64s(net.match_output)[pairs] = e, f
-                    pairs += 1
+                place = (start + k - f % (net.turn_ports * net.output_speedup)) % size
+                if place >= inputs:
+                    continue
+                for e in range(place, net.ports * net.input_speedup, inputs):
+                    if is_asked(net, many, e, f) and word_of(used, net.chosen, many, e >> 6) & bit_of(e) == uint64(0):
+                        used = put_bit(used, net.chosen, many, e)
+                        requested = take_bit(requested, net.requested, many, f)
+                        forget(words(net.asking_inputs), f, many)
+                        int64s(net.match_input)[pairs], int64s(net.match_output)[pairs] = e, f
+                        pairs += 1
+                        break
     if many != 1:
         forget(words(net.chosen), 0, many)
     forget_requests(net, many, requested)
     if second == 0 and pairs > 0:
         if net.sa_kind == FAIR_WAVEFRONT:
             start = int64s(net.match_input)[0] + int64s(net.match_output)[0]
-        state.sa_diagonal = (start + 1) % size
+        state.sa_diagonal = (start + 1) % (net.ports * speedup)
     return pairs
 
 

@@ -15,7 +15,7 @@ from hopforge.model.network.parts.vc_match import grant_vc
 
 # Arrays of width `pair_width`, one behind the other. ``pair_order``: whence an output was reached, the row matched
 # with it; ``pair_request``: two lists of rows; ``pair_output``: of a row its first output, the output matched with it,
-# and the mask of its outputs, of one word in VA and of ``net.port_words`` in SA.
+# and the mask of its outputs, of one word in VA and of ``net.port_words`` in SA; in VA then which request it is.
 
 
 @inlined
@@ -125,15 +125,16 @@ def match_most_ports(net: Net, many: int, router: int, requested: Any, speculati
     outputs = net.ports * net.output_speedup
     turn_requests(net, many, requested, net.first_output)
     first = int64(router_at(net, router).spec_diagonal if speculative else router_at(net, router).sa_diagonal)
-    rows = int64(0)
-    for k in range(ports):
-        i = first + k if first + k < ports else first + k - ports
-        if any_bit(asking_outputs, i * many, many):
-            match_input[rows], of_row[rows] = i, 0
-            for word in range(many):
-                of_row[2 * width + rows * many + word] = int64(asking_outputs[i * many + word])
-                asking_outputs[i * many + word] = 0
-            rows += 1
+    rows, block = int64(0), net.turn_ports * net.input_speedup
+    for base in range(0, ports, block):
+        for k in range(block):
+            i = base + (first + k) % block
+            if any_bit(asking_outputs, i * many, many):
+                match_input[rows], of_row[rows] = i, 0
+                for word in range(many):
+                    of_row[2 * width + rows * many + word] = int64(asking_outputs[i * many + word])
+                    asking_outputs[i * many + word] = 0
+                rows += 1
     match_most(net, many, rows)
     count = 0
     for row in range(rows):
@@ -154,15 +155,25 @@ def match_maximum(net: Net, router: int, requests: int, now: int) -> int:
     request_vc, request_port, request_mask = int64s(net.request_vc), int64s(net.request_port), int64s(net.request_mask)
     of_row = int64s(net.pair_output)
     state = router_at(net, router)
-    first = int64(0)
-    while first < requests and request_vc[first] < state.va_diagonal:
-        first += 1
-    for row in range(requests):
-        k = first + row if first + row < requests else first + row - requests
-        of_row[row], of_row[2 * width + row] = request_port[k] * net.vcs, request_mask[k]
+    block = net.turn_ports * net.vcs
+    pointer = int64(state.va_diagonal) % block
+    begin = int64(0)
+    while begin < requests:  # of the VCs of a block of ports, those from the pointer on come first
+        base = request_vc[begin] // block * block
+        first, end = begin, begin
+        while end < requests and request_vc[end] < base + block:
+            end += 1
+            if request_vc[end - 1] < base + pointer:
+                first = end
+        for row in range(begin, end):
+            k = first + row - begin
+            k = k if k < end else k - (end - begin)
+            of_row[row], of_row[2 * width + row] = request_port[k] * net.vcs, request_mask[k]
+            of_row[3 * width + row] = k
+        begin = end
     match_most(net, 1, requests)
     for row in range(requests):
-        k = first + row if first + row < requests else first + row - requests
+        k = of_row[3 * width + row]
         if of_row[width + row] >= 0:
             grant_vc(net, router, request_vc[k], of_row[width + row], now)
     state.va_diagonal = (state.va_diagonal + 1) % (net.ports * net.vcs)

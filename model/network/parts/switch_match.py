@@ -191,21 +191,23 @@ def match_offers(net: Net, many: int, router: int, requested: Any, speculative: 
 @inlined
 def match_diagonals(net: Net, many: int, router: int, requested: Any, speculative: int) -> int:
     """`wavefront`: requests in the order of their diagonals; pairs of one diagonal never conflict."""
-    ports, used, count = net.ports, uint64(0), 0
-    start = int64(router_at(net, router).spec_diagonal if speculative else router_at(net, router).sa_diagonal)
-    for k in range(ports):
+    ports, block, used, count = net.ports, net.turn_ports, uint64(0), 0
+    start = int64(router_at(net, router).spec_diagonal if speculative else router_at(net, router).sa_diagonal) % block
+    for k in range(block):
         for word in range(many):
             rest = word_of(requested, net.requested, many, word)
             while rest != uint64(0):
                 o = (word << 6) + trailing_zeros(rest)
                 rest &= rest - uint64(1)
-                i = start + k - o
-                i = i + ports if i < 0 else i - ports if i >= ports else i
-                if is_asked(net, many, i, o) and word_of(used, net.chosen, many, i >> 6) & bit_of(i) == uint64(0):
-                    used = put_bit(used, net.chosen, many, i)
-                    requested = take_bit(requested, net.requested, many, o)
-                    forget(words(net.asking_inputs), o, many)
-                    count = add_pair(net, many, count, i, o)
+                place = start + k - o % block
+                place = place + block if place < 0 else place - block if place >= block else place
+                for i in range(place, ports, block):
+                    if is_asked(net, many, i, o) and word_of(used, net.chosen, many, i >> 6) & bit_of(i) == uint64(0):
+                        used = put_bit(used, net.chosen, many, i)
+                        requested = take_bit(requested, net.requested, many, o)
+                        forget(words(net.asking_inputs), o, many)
+                        count = add_pair(net, many, count, i, o)
+                        break
     if many != 1:
         forget(words(net.chosen), 0, many)
     forget_requests(net, many, requested)

@@ -23,7 +23,7 @@ def match_wavefront(net: Net, router: int, requests: int, now: int) -> int:
     request_vc, request_port = int64s(net.request_vc), int64s(net.request_port)
     request_mask, winner_stamp = int64s(net.request_mask), int64s(net.winner_stamp)
     stamp = (now + net.steps) * net.routers + router  # marks the entries of `winner` that belong to this call
-    width = net.ports * vcs
+    width, block = net.ports * vcs, net.turn_ports * vcs
     diagonal = int64(router_at(net, router).va_diagonal)
     pair_order, pair_request = int64s(net.pair_order), int64s(net.pair_request)
     pair_output = int64s(net.pair_output)
@@ -33,7 +33,7 @@ def match_wavefront(net: Net, router: int, requests: int, now: int) -> int:
         while mask != 0:
             m = request_port[k] * vcs + trailing_zeros(uint64(mask))
             mask &= mask - 1
-            order = (request_vc[k] + m - diagonal) % width
+            order = (request_vc[k] % block + m % block - diagonal) % block
             place = count
             while place > 0 and pair_order[place - 1] > order:
                 pair_order[place] = pair_order[place - 1]

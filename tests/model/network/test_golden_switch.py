@@ -18,7 +18,7 @@ from hopforge.model.network.core.event_log import put_log
 from hopforge.model.network.core.hooks import HOOK_SIGNATURE
 from hopforge.model.network.core.kinds import ACTIVE, GRANTED, RECEIVED, TAIL, VA
 from hopforge.model.network.core.net_record import Net
-from hopforge.model.router.allocators import Allocation, allocation
+from hopforge.model.router.allocators import Allocation, MaximumSize, Wavefront, allocation
 from hopforge.model.router.golden_switch import Crossbar, SwitchModel, match_in_turns
 from hopforge.sim.run.simulation import Simulation
 
@@ -122,14 +122,19 @@ class Golden:
         crossbar = Crossbar(self.ports, self.vcs, router.input_speedup, router.output_speedup)
         count, size = int(run.state["routers"]), self.ports * self.vcs
         self.behind = [Behind(router.crossbar_cycles, router.stage_batches) for _ in range(count)]
+        stage = int(run.topology.params["k"]) if router.stages_apart else None
+        block = stage * self.vcs if stage else None
         self.va: list[Allocation] = [
-            allocation(router.va, size, router.arbiter, partial(below, r)) for r in range(count)
-        ]
+            MaximumSize(size, 0, block) if router.va == "max_size" and block
+            else Wavefront(size, (block, block)) if router.va == "wavefront" and block
+            else allocation(router.va, size, router.arbiter, partial(below, r))
+            for r in range(count)
+        ]  # fmt: skip
         self.sa = [
             SwitchModel(
                 crossbar, router.sa, router.arbiter, router.allocator_iterations if self.islip(router.sa) else 1,
                 hold=router.hold_switch, speculation=router.speculation, below=partial(below, r),
-                first_output=router.sa_first_output,
+                first_output=router.sa_first_output, stage=stage,
             )
             for r in range(count)
         ]  # fmt: skip
@@ -279,6 +284,20 @@ def test_grants_are_those_of_golden_switches(seed: int) -> None:
 ])  # fmt: skip
 def test_a_crossbar_port_for_each_input_and_output(keys: str) -> None:
     assert check(f"vcs: 3, buffer_flits: 4, {keys}", NETWORKS[0], 1) > 1000
+
+
+@pytest.mark.parametrize("keys", [
+    "va: max_size, sa: max_size, input_speedup: 2", "va: wavefront, sa: wavefront, input_speedup: 2",
+    "va: wavefront, sa: wavefront, output_speedup: 2", "va: max_size, sa: wavefront, crossbar_cycles: 2",
+    "va: wavefront, sa: max_size, crossbar_cycles: 2",
+    "va: max_size, sa: max_size, hold_switch: true, speculation: true",
+    "va: wavefront, sa: wavefront, speculation: true, input_speedup: 2, output_speedup: 2",
+    "va: wavefront, sa: islip, input_speedup: 2",
+])  # fmt: skip
+def test_stages_of_a_butterfly_have_pointers_over_ports_of_their_own(keys: str) -> None:
+    for topology in ("kind: butterfly, k: 3, n: 2", "kind: butterfly, k: 2, n: 3"):
+        routed = f"{topology}}}\nrouting: {{algorithm: dest_tag"
+        assert check(f"vcs: 4, buffer_flits: 4, stages_apart: true, {keys}", routed, 1) > 500
 
 
 @pytest.mark.parametrize("keys", [

@@ -191,6 +191,8 @@ def test_iterations_match_what_is_left() -> None:
     ("output_queue_flits: 4", "router.output_queue_flits: needs output_speedup, internal_speedup or crossbar_cycles "),
     ("internal_speedup: 2, output_queue_flits: 0", "router.output_queue_flits: "),
     ("internal_speedup: 0.5", "router.internal_speedup: "),
+    ("stages_apart: true", "router.stages_apart: is for wavefront and max_size only, not va=output_first, sa=output"),
+    ("stages_apart: true, va: max_size, sa: rr_wavefront", "router.stages_apart: must be false with rr_wavefront"),
     ("sa_first_output: 1", "router.sa_first_output: is for sa=max_size only, not sa=output_first"),
     ("model: input_output_queued, input_speedup: 2", "router.input_speedup: is for model=input_queued only"),
 ])  # fmt: skip
@@ -205,6 +207,12 @@ def test_a_first_output_that_no_router_has_is_refused() -> None:
     config = parse_config(f"name: x\n{MESH}\nrouter: {{{keys}: {ports}}}\n")
     with pytest.raises(UserError, match=f"router.sa_first_output must be at most {ports - 1}, .* not {ports}"):
         Simulation(config, 0.1, 1)
+
+
+def test_stages_are_those_of_a_butterfly() -> None:
+    keys = "vcs: 4, sa: max_size, stages_apart: true"
+    with pytest.raises(UserError, match=r"router.stages_apart must be false but on a butterfly \(.*\), not true"):
+        Simulation(parse_config(f"name: x\n{MESH}\nrouter: {{{keys}}}\n"), 0.1, 1)
 
 
 def test_hardware_and_a_trace_are_refused() -> None:

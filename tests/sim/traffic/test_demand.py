@@ -16,12 +16,13 @@ OPTIONS = {
     "many_to_many": "line: 4", "random_neighbours": "low: 2, high: 5",
     "destinations": f"destinations: {[0, *range(15, 0, -1)]}", "uniform_random_bisection": "dimension: 1",
 }  # fmt: skip
-DRAWN = ("uniform", "hotspot", "stencil", "transpose", "uniform_random_bisection")
+DRAWN = ("uniform", "hotspot", "taper64", "stencil", "transpose", "uniform_random_bisection")
 CUBE = "topology: {kind: mesh, radices: [2, 2, 2]}"
 
 
 def config(pattern: str) -> Config:
-    place = {"adversarial": DRAGONFLY, "transpose3d": CUBE, "dimension_complement_reverse": CUBE}.get(pattern, GRID)
+    place = {"adversarial": DRAGONFLY, "transpose3d": CUBE, "dimension_complement_reverse": CUBE,
+             "taper64": "topology: {kind: mesh, radices: [4, 4], hosts_per_router: 4}"}.get(pattern, GRID)
     options = f", {OPTIONS[pattern]}" if pattern in OPTIONS else ""
     return parse_config(
         f"name: x\nseed: 5\n{place}\ntraffic: {{pattern: {pattern}{options}}}\n"

@@ -85,6 +85,28 @@ def test_shares_of_random_patterns() -> None:
     assert all(3 <= len(set(one)) <= 5 and host not in one for host, one in partners.items())
 
 
+def test_patterns_of_booksim_by_their_definition() -> None:
+    """Where each host may send, and shares of all packets: of the several thousands a standard error is below 0.01."""
+    found = destinations(SQUARE, "traffic: {pattern: diagonal}", cycles=1500)
+    assert all(set(goals) == {host, (host + 1) % 16} for host, goals in found.items())
+    stays = [goal == host for host, goals in found.items() for goal in goals]
+    assert len(stays) > 4000
+    assert np.mean(stays) == pytest.approx(2 / 3, abs=0.03)
+    found = destinations(SQUARE, "traffic: {pattern: asymmetric}", cycles=1500)
+    assert all(set(goals) == {host % 8, host % 8 + 8} for host, goals in found.items())
+    assert np.mean([goal < 8 for goals in found.values() for goal in goals]) == pytest.approx(0.5, abs=0.04)
+    found = destinations(SQUARE, "traffic: {pattern: badperm_yarc}", cycles=1500)
+    assert all(set(goals) == {host // 4 + 4 * row for row in range(4)} for host, goals in found.items())
+    rows = np.bincount([goal // 4 for goals in found.values() for goal in goals])
+    assert rows / rows.sum() == pytest.approx(0.25, abs=0.04)
+    found = destinations("topology: {kind: mesh, radices: [8, 8]}", "traffic: {pattern: taper64}", cycles=400)
+    steps = np.bincount([(goal - host) % 64 for host, goals in found.items() for goal in goals], minlength=64)
+    assert steps.sum() > 3000
+    near = np.isin(np.arange(64), [(8 * y + x) % 64 for y in (-1, 0, 1) for x in (-1, 0, 1)])
+    # each of the nine near steps 1/18 + 1/128, each other one 1/128
+    assert (np.abs(steps / steps.sum() - near / 18 - 1 / 128) < np.where(near, 0.02, 0.008)).all()
+
+
 def test_transpose_in_three_dimensions() -> None:
     cube = "topology: {kind: torus, radices: [3, 3, 3]}"
     for host, found in destinations(cube, "traffic: {pattern: transpose3d}").items():
@@ -172,6 +194,8 @@ def test_bad_traffic_is_one_clear_line(tmp_path: Path) -> None:
         ("pattern: shuffle", r"^traffic.pattern shuffle needs a power of two of hosts, not 12$"),
         ("pattern: transpose3d", r"^traffic.pattern transpose3d needs a cubic number of hosts, not 12$"),
         ("pattern: hotspot, targets: [12]", r"^traffic.targets must be hosts from 0 to 11, not \[12\]$"),
+        ("pattern: taper64", r"^traffic.pattern taper64 needs 64 hosts, not 12$"),
+        ("pattern: badperm_yarc", r"^traffic.pattern badperm_yarc needs a square number of hosts, not 12$"),
         ("pattern: stencil, grid: [5, 2]", r"^traffic.grid must have as many points as hosts \(12\), not \[5, 2\]$"),
         ("pattern: many_to_many, line: 5", r"^traffic.line must divide the 12 hosts and be at least 2, not 5$"),
         ("pattern: random_neighbours", r"^traffic.low and high must satisfy 1 ≤ low ≤ high < 12 hosts, not 6 and 20$"),
