@@ -6,7 +6,8 @@ invariant; a kernel that writes one is refused when it is compiled. Python may c
 kernel. Where numba lacks the inner parts that this takes, the record is a plain one: the same results, more slowly.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
 from typing import Any
 
 import numba
@@ -18,7 +19,12 @@ except (ImportError, AttributeError):
     constant_type = None  # type: ignore[assignment]
 
 
-def constant_record(dtype: np.dtype[Any], constant: Iterable[str], visible: frozenset[str] | None = None) -> Any:
+def constant_record(
+    dtype: np.dtype[Any],
+    constant: Iterable[str],
+    visible: frozenset[str] | None = None,
+    known: Mapping[str, int] = MappingProxyType({}),
+) -> Any:
     """Return numba's type; kernels whose argument it is take a numpy record of `dtype`.
 
     Parameters
@@ -29,14 +35,18 @@ def constant_record(dtype: np.dtype[Any], constant: Iterable[str], visible: froz
         Its constant fields.
     visible : frozenset of str, optional
         Fields that exist for what is compiled for this type; by default all.
+    known : mapping, optional
+        Constant fields → the values that they have in all records that are given to what is compiled for this type:
+        whoever calls it makes sure of that.
 
     Raises
     ------
     ValueError
-        A constant field that `dtype` does not have.
+        A constant field that `dtype` does not have, or a known one that is not constant.
     """
     names = frozenset(constant)
-    unknown = sorted(names - set(dtype.names or ()))
-    if unknown:
-        raise ValueError(f"record has no field {unknown[0]!r} to be constant")
-    return numba.from_dtype(dtype) if constant_type is None else constant_type(dtype, names, visible)
+    for unknown in sorted(names - set(dtype.names or ())):
+        raise ValueError(f"record has no field {unknown!r} to be constant")
+    for unknown in sorted(known.keys() - names):
+        raise ValueError(f"field {unknown!r} is known but not constant")
+    return numba.from_dtype(dtype) if constant_type is None else constant_type(dtype, names, visible, known)

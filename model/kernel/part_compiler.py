@@ -20,9 +20,11 @@ from numba.core.typed_passes import (
 )
 from numba.core.untyped_passes import FixupArgs, IRProcessing, ReconstructSSA, TranslateByteCode
 
+from hopforge.model.kernel.known_fields import PutKnown
+
 #: those of numba's passes that arithmetic on numbers, records and entries of arrays needs
 _PASSES = (
-    TranslateByteCode, FixupArgs, IRProcessing, ReconstructSSA, NopythonTypeInference, PreLowerStripPhis,
+    TranslateByteCode, FixupArgs, IRProcessing, PutKnown, ReconstructSSA, NopythonTypeInference, PreLowerStripPhis,
     IRLegalization, NativeLowering, NoPythonBackend,
 )  # fmt: skip
 

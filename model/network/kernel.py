@@ -1,26 +1,38 @@
 """The step function: one cycle of every router, link and host of a network (docs/definitions/router.md).
 
-It is compiled once: the routing algorithm and the traffic pattern come in as first-class functions with fixed
-signatures, so a user's own function costs its own compilation only.
+It is compiled once for plain networks (`net_record.PLAIN`) and once for all others: the routing algorithm and the
+traffic pattern come in as first-class functions with fixed signatures, so a user's own function costs its own
+compilation only.
 """
 
 from collections.abc import Callable
+from typing import Any
 
 from numba import int64, types
 
-from hopforge.model.kernel.compile import entry
+from hopforge.model.kernel.compile import Entry
 from hopforge.model.network.core.draining import drain
 from hopforge.model.network.core.events import deliver
 from hopforge.model.network.core.hooks import CYCLE, KEEP_TABLES, READ, REPLY, WRITE, call_hook
 from hopforge.model.network.core.kinds import DONE, GROW, PROGRAM
 from hopforge.model.network.core.lookup_state import step_lookups
-from hopforge.model.network.core.net_record import NET_RECORD, PATTERN_SIGNATURE, ROUTE_SIGNATURE, Net
+from hopforge.model.network.core.net_record import (
+    NET_RECORD,
+    PATTERN_SIGNATURE,
+    PLAIN_RECORD,
+    ROUTE_SIGNATURE,
+    Net,
+    is_plain,
+)
 from hopforge.model.network.core.progress import stop_reason
 from hopforge.model.network.core.sources import inject
 from hopforge.model.network.core.switch_allocation import allocate_routers
 
 
-@entry(int64(types.FunctionType(ROUTE_SIGNATURE), types.FunctionType(PATTERN_SIGNATURE), NET_RECORD, int64))
+def _signature(record: Any) -> Any:
+    return int64(types.FunctionType(ROUTE_SIGNATURE), types.FunctionType(PATTERN_SIGNATURE), record, int64)
+
+
 def run_cycles(route: Callable[..., int], pattern: Callable[..., int], net: Net, cycles: int) -> int:
     """Simulate up to `cycles` cycles.
 
@@ -40,6 +52,11 @@ def run_cycles(route: Callable[..., int], pattern: Callable[..., int], net: Net,
         has moved for ``deadlock_cycles``; FINISHED: all listed packets have arrived, or the program is at its end;
         STUCK: nothing is under way and ranks of the program wait; UNITS: calls of collective units are complete.
     """
+    return int((PLAIN_KERNEL if is_plain(net) else KERNEL)(route, pattern, net, cycles))
+
+
+def _run(route: Callable[..., int], pattern: Callable[..., int], net: Net, cycles: int) -> int:
+    """Do what `run_cycles` says."""
     end = net.cycle + cycles
     while net.cycle < end:
         if net.free_packets < net.hosts:
@@ -90,3 +107,6 @@ def run_cycles(route: Callable[..., int], pattern: Callable[..., int], net: Net,
         if reason != DONE:
             return reason
     return DONE
+
+
+KERNEL, PLAIN_KERNEL = (Entry(_run, _signature(record)) for record in (NET_RECORD, PLAIN_RECORD))

@@ -1,5 +1,6 @@
 """The record that kernels get: settings, counters, and the addresses of all arrays of a network."""
 
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -346,7 +347,26 @@ Net = Any  # what kernels call the record below
 #: the record that the kernels get: settings, counters and the addresses of `ARRAYS` (same names)
 NET = np.dtype([*_SETTINGS, *_COUNTERS, *((name, "i8") for name in ARRAYS)], align=True)
 
-NET_RECORD = constant_record(NET, [name for name, _ in _SETTINGS] + list(ARRAYS))
+_CONSTANT = [*(name for name, _ in _SETTINGS), *ARRAYS]
+NET_RECORD = constant_record(NET, _CONSTANT)
+#: settings of a plain network: no part that only some need (`hooks`), a router's VCs and ports in one word. The kernel
+#: is compiled for these once more, without what they rule out
+PLAIN = dict.fromkeys(
+    (
+        "log_event", "speculation", "vc_lists", "vc_match", "vc_queue", "switch_match", "step_routes", "messages",
+        "may_send", "sources", "qos", "replies", "acks", "agent", "agents", "feedback", "report", "learn", "lookup",
+        "lookup_step", "ack_ratio", "sped_up", "hold_switch", "queue_flits", "output_queues", "lookahead", "unusual",
+        "release_credits",
+    ), 0,
+) | {"vc_words": 1, "port_words": 1}  # fmt: skip
+PLAIN_RECORD = constant_record(NET, _CONSTANT, known=PLAIN)
+_plain_settings, _plain_values = itemgetter(*PLAIN), tuple(PLAIN.values())
+
+
+def is_plain(record: Any) -> bool:
+    """Whether a record of `NET` is one that kernels may get as `PLAIN_RECORD`."""
+    return bool(_plain_settings(record) == _plain_values)
+
 
 #: ``route(router, in_port, in_vc, packet, net, table, memory, out) -> number of candidates`` (model.routing);
 #: ``out`` holds zeros (`candidates.blank_candidates`)

@@ -19,7 +19,7 @@ from hopforge.model.network.core.state import NetState
 from hopforge.model.network.threads.alone import shared_part
 from hopforge.model.network.threads.barrier import CONTROL_PLACES, GO_ON, LOST, STOP, STOP_ASKED
 from hopforge.model.network.threads.deal import Arrays, Mask, collect, deal, masks_of
-from hopforge.model.network.threads.kernel import run_parts
+from hopforge.model.network.threads.kernel import parts_kernel
 from hopforge.model.network.threads.ranges import Ranges, divide
 from hopforge.model.network.threads.records import CREW, PART
 
@@ -81,7 +81,6 @@ class Crew:
         self._part_records = self._described_parts()
         self._record = self._described_crew()
         self._pool = 0
-        run_parts.compiled  # noqa: B018 - before threads ask for it at once
 
     def _described_parts(self) -> NDArray[Any]:
         ranges, records = self.ranges, np.zeros(self.ranges.parts, PART)
@@ -138,11 +137,15 @@ class Crew:
 
     def _slice(self, route: Any, pattern: Any, end: int) -> None:
         """Simulate up to cycle `end`, or until a part has few free packets; no deadlock may be noticed before."""
+        kernel = parts_kernel(self._state.record[0]).compiled  # before the threads ask for it at once
         self._begin(end)
         results: SimpleQueue[BaseException | None] = SimpleQueue()
         threads = [
             threading.Thread(
-                target=self._work, args=(route, pattern, number, results), name=f"hopforge {number}", daemon=True
+                target=self._work,
+                args=(kernel, route, pattern, number, results),
+                name=f"hopforge {number}",
+                daemon=True,
             )
             for number in range(self.threads)
         ]
@@ -166,10 +169,12 @@ class Crew:
                 raise error
         self._finish()
 
-    def _work(self, route: Any, pattern: Any, number: int, results: "SimpleQueue[BaseException | None]") -> None:
+    def _work(
+        self, kernel: Any, route: Any, pattern: Any, number: int, results: "SimpleQueue[BaseException | None]"
+    ) -> None:
         """Run thread `number`; if it fails nobody waits for it, and the main thread raises why."""
         try:
-            run_parts(route, pattern, self._record[0], number)
+            kernel(route, pattern, self._record[0], number)
         except BaseException as error:
             self._control[LOST] = 1
             results.put(error)

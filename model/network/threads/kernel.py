@@ -1,18 +1,19 @@
 """What one thread of a run does: window by window all cycles of its parts (docs/definitions/threads.md)."""
 
 from collections.abc import Callable
+from typing import Any
 
 from numba import int32, int64, types
 
-from hopforge.model.kernel.compile import entry, inlined
+from hopforge.model.kernel.compile import Entry, inlined
 from hopforge.model.kernel.memory import int32s, int64s
 from hopforge.model.network.core.draining import drain
-from hopforge.model.network.core.net_record import PATTERN_SIGNATURE, ROUTE_SIGNATURE, Net
+from hopforge.model.network.core.net_record import PATTERN_SIGNATURE, ROUTE_SIGNATURE, Net, is_plain
 from hopforge.model.network.core.sources import inject
 from hopforge.model.network.core.switch_allocation import allocate_routers
 from hopforge.model.network.threads.barrier import GO_ON, STOP, STOP_GROW, clock_ns, wait_for_all
 from hopforge.model.network.threads.mail import deliver_to_part, post
-from hopforge.model.network.threads.records import CREW_RECORD, Crew, Part, net_of, part_at
+from hopforge.model.network.threads.records import CREW_RECORD, PLAIN_CREW_RECORD, Crew, Part, net_of, part_at
 
 
 @inlined
@@ -24,9 +25,10 @@ def mark_lanes(crew: Crew, part: Part, net: Net, now: int, hosts: int) -> None:
             int32s(part.marks)[slot * crew.lanes + lane] = int32(int32s(net.flit_events)[slot])
 
 
-@entry(
-    int64(types.FunctionType(ROUTE_SIGNATURE), types.FunctionType(PATTERN_SIGNATURE), CREW_RECORD, int64), nogil=True
-)
+def _signature(record: Any) -> Any:
+    return int64(types.FunctionType(ROUTE_SIGNATURE), types.FunctionType(PATTERN_SIGNATURE), record, int64)
+
+
 def run_parts(route: Callable[..., int], pattern: Callable[..., int], crew: Crew, thread: int) -> int:
     """Simulate the parts of thread number `thread` from cycle ``crew.begin`` up to ``crew.end``, or until one stops.
 
@@ -63,3 +65,11 @@ def run_parts(route: Callable[..., int], pattern: Callable[..., int], crew: Crew
         if wait_for_all(crew.control, crew.threads) != GO_ON:
             break
     return now
+
+
+_KERNEL, _PLAIN_KERNEL = (Entry(run_parts, _signature(one), nogil=True) for one in (CREW_RECORD, PLAIN_CREW_RECORD))
+
+
+def parts_kernel(net: Net) -> Entry:
+    """Return `run_parts`, made for plain networks if the record of a network is of one."""
+    return _PLAIN_KERNEL if is_plain(net) else _KERNEL

@@ -11,7 +11,7 @@ import numpy as np
 from hopforge.model.kernel.compile import inlined
 from hopforge.model.kernel.constant_record import constant_record
 from hopforge.model.kernel.memory import record_reader
-from hopforge.model.network.core.net_record import NET_RECORD
+from hopforge.model.network.core.net_record import NET_RECORD, PLAIN_RECORD
 
 PART = np.dtype(
     [
@@ -54,15 +54,17 @@ CREW = np.dtype(
         ("credit_mail", "i8"),  # int32[2, credit_half] ...
         ("credit_place", "i8"),
         ("credit_mailed", "i8"),  # ... int32[2, from, to, window]
+        ("plain", "i8"),  # only for the compiler, which knows it: the parts are those of a plain network
     ],
     align=True,
 )
 
 Crew = Any
 Part = Any
-CREW_RECORD = constant_record(CREW, CREW.names or ())
+CREW_RECORD = constant_record(CREW, CREW.names or (), known={"plain": 0})
+PLAIN_CREW_RECORD = constant_record(CREW, CREW.names or (), known={"plain": 1})
 _read_part = record_reader(constant_record(PART, PART.names or ()))
-_read_net = record_reader(NET_RECORD)
+_read_net, _read_plain_net = record_reader(NET_RECORD), record_reader(PLAIN_RECORD)
 
 
 @inlined
@@ -74,4 +76,6 @@ def part_at(crew: Crew, number: int) -> Any:
 @inlined
 def net_of(crew: Crew, number: int) -> Any:
     """Record of the state as part `number` sees it."""
+    if crew.plain != 0:
+        return _read_plain_net(crew.net, number)
     return _read_net(crew.net, number)

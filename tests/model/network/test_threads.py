@@ -1,6 +1,7 @@
 """Parts and threads give what one thread gives, to the bit; a thread that fails or a signal holds nobody up."""
 
 import threading
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -259,14 +260,14 @@ def test_a_thread_that_fails_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) 
     run = simulation(*NETWORKS["torus, ties drawn"])
     crew = Crew(run.state, 4, 2, run.built.run)
     go(run, crew, 20)
-    whole = crew_module.run_parts
+    whole = crew_module.parts_kernel(run.state.record[0]).compiled
 
     def fails(route: Any, pattern: Any, record: Any, number: int) -> int:
         if number == 1:
             raise MemoryError("no more")
         return int(whole(route, pattern, record, number))
 
-    monkeypatch.setattr(crew_module, "run_parts", fails)
+    monkeypatch.setattr(crew_module, "parts_kernel", lambda _: SimpleNamespace(compiled=fails))
     with pytest.raises(MemoryError, match="no more"):
         go(run, crew, 400)
 

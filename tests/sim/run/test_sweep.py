@@ -9,7 +9,7 @@ import pytest
 
 from hopforge import cli
 from hopforge.model.config import Config, ConfigError, parse_config
-from hopforge.model.network.kernel import run_cycles
+from hopforge.model.network.kernel import PLAIN_KERNEL
 from hopforge.sim.run import kept_results
 from hopforge.sim.run.flit_sweep import FLIT_SWEEP, FlitSweep, summarise
 from hopforge.sim.run.kept_results import SweepError
@@ -110,9 +110,9 @@ def test_agents_learn_the_same_in_any_number_of_processes(tmp_path: Path) -> Non
 
 
 def test_the_kernel_is_compiled_once_before_the_processes_begin(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delitem(vars(run_cycles), "compiled", raising=False)
+    monkeypatch.delitem(vars(PLAIN_KERNEL), "compiled", raising=False)
     FLIT_SWEEP.prepare(FLIT_SWEEP.jobs(small()))
-    assert "compiled" in vars(run_cycles)
+    assert "compiled" in vars(PLAIN_KERNEL)
 
 
 def test_the_key_names_all_that_decides_the_result(tmp_path: Path) -> None:
