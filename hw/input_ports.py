@@ -5,7 +5,7 @@ from collections.abc import Callable
 from amaranth.hdl import Signal, Value
 from amaranth.lib import wiring
 from amaranth.lib.data import StructLayout, View
-from amaranth.lib.wiring import In, Out
+from amaranth.lib.wiring import In, Member, Out
 from amaranth.utils import ceil_log2
 
 from hopforge.hw.engine_ports import asking_signature, control_signature
@@ -85,9 +85,20 @@ class InputPorts(wiring.Component):
         self.params = p = params
         self.port = port
         self._flit_buffer = flit_buffer
-        flit = flit_layout(p)
+        self.masks: tuple[tuple[int, ...], ...] = ()  # behind each output, the sets of VCs that it makes offers for
+        if p.va == "free_queue" and offers_ahead(p):
+            self.masks = tuple(offered_masks(p, o) for o in range(p.ports))
+        super().__init__({**self._flit_members(), **self._allocation_members(), **self._route_members()})
+        if p.va == "free_queue":
+            self.out_port = Signal(p.vcs * p.ports)
+            self.out_vc = Signal(p.vcs * p.vcs)
+        self._make_registers()
+
+    def _flit_members(self) -> dict[str, Member]:
+        """Ports of flits, credits and counters, and of the switch that every kind of allocation asks for."""
+        p, flit = self.params, flit_layout(self.params)
         pairs = p.ports * p.vcs
-        members = {
+        return {
             "in_valid": In(1),
             "in_flit": In(flit),
             "credit_valid": Out(1),
@@ -105,18 +116,20 @@ class InputPorts(wiring.Component):
             "label": Out(p.vcs * label_bits(p)),
             "word": Out(flit),
         }
-        self.masks: tuple[tuple[int, ...], ...] = ()  # behind each output, the sets of VCs that it makes offers for
+
+    def _allocation_members(self) -> dict[str, Member]:
+        """Ports by which heads ask for an output VC."""
+        p = self.params
+        pairs = p.ports * p.vcs
+        members: dict[str, Member]
         if p.va == "free_queue":
-            self.masks = tuple(offered_masks(p, o) for o in range(p.ports)) if offers_ahead(p) else ()
-            members |= {name: In(pairs) for name in ("at_or_after", "stays", "follows")}
+            members = {name: In(pairs) for name in ("at_or_after", "stays", "follows")}
             if p.sa == "input_ahead":
                 members["turn"] = Out(p.vcs)
             offers = sum(len(of_output) for of_output in self.masks)
             members |= {"offers": In(p.vcs * offers), "offered": In(offers)}
-            self.out_port = Signal(p.vcs * p.ports)
-            self.out_vc = Signal(p.vcs * p.vcs)
         else:
-            members |= {
+            members = {
                 "va_request": Out(p.vcs * pairs),
                 "va_port": Out(p.vcs * p.ports),
                 "va_granted": In(p.vcs),
@@ -128,6 +141,12 @@ class InputPorts(wiring.Component):
             members["va_wanted_port"] = Out(p.vcs * p.ports)
         if p.speculation:
             members |= {"guess_request": Out(p.vcs * p.ports), "guess_confirmed": Out(p.vcs)}
+        return members
+
+    def _route_members(self) -> dict[str, Member]:
+        """Ports by which a head learns where it may go, here and (``ahead_…``) at the next router."""
+        p = self.params
+        members: dict[str, Member] = {}
         if self.spreads:
             members["spread_key"] = In(KEY_BITS)
         if self.looks_up and p.lookup is not None:
@@ -147,8 +166,11 @@ class InputPorts(wiring.Component):
             }
             if p.spread_router is not None:
                 members["ahead_keys"] = In(p.ports * KEY_BITS)
-        super().__init__(members)
+        return members
 
+    def _make_registers(self) -> None:
+        """Make what several parts read or write and no port shows."""
+        p = self.params
         self.nonempty = Signal(p.vcs)
         self.active = Signal(p.vcs)
         self.asks_head = Signal(p.vcs)

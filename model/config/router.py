@@ -181,28 +181,12 @@ class RouterConfig(Section):
             for key in sorted(given - {"model"}):
                 yield Problem(key, f"is for other models than model={self.model}; see section packet")
             return
-        if self.speculation == "shared" and self.sa not in _SHARING:
-            yield Problem("sa", f"must be one of {', '.join(_SHARING)} with speculation=shared, not {self.sa}")
-        if self.sa in _OF_CROSSBARS:
-            for key, wanted in (("va", "an allocator"), ("qos", "none")):
-                if getattr(self, key) in ("free_queue", "strict", "weighted"):
-                    yield Problem(key, f"must be {wanted} with sa={self.sa}, not {getattr(self, key)}")
-        if self.va == "free_queue" and self.speculation is not False:
-            limit = "must be false with va=free_queue (heads ask for the switch anyway)"
-            yield Problem("speculation", f"{limit}, not {self.speculation}")
-        if self.sa_first_output and self.sa != "max_size":
-            yield Problem("sa_first_output", f"is for sa=max_size only, not sa={self.sa}")
-        if self.hold_switch and self.va == "free_queue":
-            yield Problem("hold_switch", "must be false with va=free_queue, not true")
+        yield from self._allocator_problems()
         if self.sped_up:
             yield from self._speedup_problems()
         yield from self._stage_problems()
-        if self.sa == "input_ahead" and self.model == "input_queued":
-            problem = choice_ahead_problem(self.va, self.route_computation, self.rc_cycles, self.switching)
-            if problem:
-                yield Problem("sa", problem)
-        if self.lookahead and self.model == "input_queued":
-            yield from self._lookahead_problems()
+        if self.model == "input_queued":
+            yield from self._ahead_problems()
         if self.model == "input_output_queued":
             for key in sorted(given & INPUT_QUEUED_KEYS):
                 yield Problem(key, f"is for model=input_queued only, not model={self.model}")
@@ -217,6 +201,31 @@ class RouterConfig(Section):
         for key, other in CYCLES_OF.items():
             if key in given and other in given:
                 yield Problem(key, f"cannot stand together with {other}")
+
+    def _allocator_problems(self) -> Iterator[Problem]:
+        """Check which allocators, speculation and rules of the switch go together."""
+        if self.speculation == "shared" and self.sa not in _SHARING:
+            yield Problem("sa", f"must be one of {', '.join(_SHARING)} with speculation=shared, not {self.sa}")
+        if self.sa in _OF_CROSSBARS:
+            for key, wanted in (("va", "an allocator"), ("qos", "none")):
+                if getattr(self, key) in ("free_queue", "strict", "weighted"):
+                    yield Problem(key, f"must be {wanted} with sa={self.sa}, not {getattr(self, key)}")
+        if self.va == "free_queue" and self.speculation is not False:
+            limit = "must be false with va=free_queue (heads ask for the switch anyway)"
+            yield Problem("speculation", f"{limit}, not {self.speculation}")
+        if self.sa_first_output and self.sa != "max_size":
+            yield Problem("sa_first_output", f"is for sa=max_size only, not sa={self.sa}")
+        if self.hold_switch and self.va == "free_queue":
+            yield Problem("hold_switch", "must be false with va=free_queue, not true")
+
+    def _ahead_problems(self) -> Iterator[Problem]:
+        """Check what is decided before a head is at its router or at the front."""
+        if self.sa == "input_ahead":
+            problem = choice_ahead_problem(self.va, self.route_computation, self.rc_cycles, self.switching)
+            if problem:
+                yield Problem("sa", problem)
+        if self.lookahead:
+            yield from self._lookahead_problems()
 
     @property
     def sped_up(self) -> str:

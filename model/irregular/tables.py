@@ -25,7 +25,7 @@ from hopforge.model.irregular.lash import path_starts
 from hopforge.model.irregular.layers import LayerError, Layers, assign_layers, check_layers, escape_layers, nue_layers
 from hopforge.model.irregular.loren import FloorPlan, LorenTables, loren_next_hops, loren_tables
 from hopforge.model.irregular.neighbours import distances, neighbours_of
-from hopforge.model.irregular.nue import nue_tables
+from hopforge.model.irregular.nue import NueTables, nue_tables
 from hopforge.model.irregular.path_layers import shared_layers
 from hopforge.model.irregular.shortest import shortest_next_hops
 from hopforge.model.irregular.up_down import root_node, up_down_next_hops
@@ -222,14 +222,7 @@ def build_tables(
     UserError
         A network too large or not connected, a table size that is too small, a broken file, too many layers.
     """
-    refuse_one_way(topology)
-    if topology.routers > MAX_ROUTERS:
-        raise UserError(
-            f"topology: at most {MAX_ROUTERS} routers can have routing tables, not {topology.routers}: every pair is "
-            "followed (hopforge route with tables.scheme=loren goes further, without virtual layers)"
-        )
-    if topology.routers < 2:
-        raise UserError("topology: at least 2 routers are needed for routing tables, not 1")
+    _refuse_size(topology)
     step("distances")
     neighbours = neighbours_of(topology)
     near = distances(neighbours)
@@ -237,33 +230,15 @@ def build_tables(
         root, lost = map(int, np.argwhere(near == 255)[0])
         raise UserError(f"topology: the network is not connected: router {lost} cannot be reached from router {root}")
     step("tables")
-    generator = np.random.default_rng((seed, 4))
-    number_bits = max(1, (topology.routers - 1).bit_length())
-    details: LorenTables | LandmarkTables | None = None
-    entries = np.full(topology.routers, topology.routers - 1, np.int64)
-    entry_bits = number_bits  # a table with one entry per destination is addressed by it
-    if section.scheme == "loren":
-        loren = loren_tables(neighbours, section.t_max, working_plan(working))
-        details, next_hop, entries = loren, loren_next_hops(loren), loren.entries.astype(np.int64)
-        entry_bits = loren.entry_bits()
-    elif section.scheme in ("cowen", "thorup_zwick"):
-        landmark = fitting(neighbours, section.scheme, section.t_max, generator)
-        details, next_hop, entries = landmark, landmark.next_hop, landmark.entries
-        entry_bits = 2 * number_bits
-    elif section.scheme == "up_down":
-        next_hop = up_down_next_hops(neighbours, root_node(neighbours, section.root))
-    elif section.scheme == "shortest":
-        next_hop = shortest_next_hops(neighbours, section.ties, generator)
     channels = channel_list(neighbours)
     if section.scheme == "k_shortest":
         return _several(section, topology, neighbours, near, channels, step, working)
-    nue = None
-    if section.scheme == "nue":
-        nue = nue_tables(near, channels, section.max_layers or 1)
-        next_hop = nue.next_hop
+    nue = nue_tables(near, channels, section.max_layers or 1) if section.scheme == "nue" else None
+    details = _compact_tables(section, neighbours, seed, working)
     if section.file is not None:
         next_hop, next_channel = _next_hops_of_file(section.file, channels, working)
     else:
+        next_hop = _next_hops(section, neighbours, seed, nue or details)
         next_channel = check_next_hops(next_hop, channels)
     hops = hop_counts(next_channel, channels)
     step("virtual layers")
@@ -272,15 +247,58 @@ def build_tables(
     else:
         layers = nue_layers(nue, next_channel, channels, working)
     return RoutingTables(
-        topology,
-        neighbours,
-        channels,
-        next_hop,
-        next_channel,
-        hops,
-        near,
-        entries,
-        entry_bits,
-        layers,
+        topology, neighbours, channels, next_hop, next_channel, hops, near, *_cost(topology.routers, details), layers,
         details,
-    )
+    )  # fmt: skip
+
+
+def _refuse_size(topology: Topology) -> None:
+    refuse_one_way(topology)
+    if topology.routers > MAX_ROUTERS:
+        raise UserError(
+            f"topology: at most {MAX_ROUTERS} routers can have routing tables, not {topology.routers}: every pair is "
+            "followed (hopforge route with tables.scheme=loren goes further, without virtual layers)"
+        )
+    if topology.routers < 2:
+        raise UserError("topology: at least 2 routers are needed for routing tables, not 1")
+
+
+def _compact_tables(
+    section: TablesConfig, neighbours: NDArray[np.int32], seed: int, working: WorkingSwitches | None
+) -> LorenTables | LandmarkTables | None:
+    """Tables with fewer entries than destinations; None: the scheme has one for each."""
+    if section.scheme == "loren":
+        return loren_tables(neighbours, section.t_max, working_plan(working))
+    if section.scheme in ("cowen", "thorup_zwick"):
+        return fitting(neighbours, section.scheme, section.t_max, _generator(seed))
+    return None
+
+
+def _next_hops(
+    section: TablesConfig,
+    neighbours: NDArray[np.int32],
+    seed: int,
+    made: NueTables | LorenTables | LandmarkTables | None,
+) -> NDArray[np.int32]:
+    """Next hops, int32[router, destination], of a scheme; `made`: what it has made them from."""
+    if isinstance(made, LorenTables):
+        return loren_next_hops(made)
+    if made is not None:
+        return made.next_hop
+    if section.scheme == "up_down":
+        return up_down_next_hops(neighbours, root_node(neighbours, section.root))
+    return shortest_next_hops(neighbours, section.ties, _generator(seed))
+
+
+def _generator(seed: int) -> np.random.Generator:
+    return np.random.default_rng((seed, 4))
+
+
+def _cost(routers: int, details: LorenTables | LandmarkTables | None) -> tuple[NDArray[np.int64], int]:
+    """Entries of each table, int64[router], and bits of an entry."""
+    number_bits = max(1, (routers - 1).bit_length())
+    if isinstance(details, LorenTables):
+        return details.entries.astype(np.int64), details.entry_bits()
+    if details is not None:
+        return details.entries, 2 * number_bits
+    return np.full(routers, routers - 1, np.int64), number_bits  # one per destination is addressed by it

@@ -46,6 +46,8 @@ UNLOCKED_S = 7 * 24 * 3600.0
 PACKAGES = ("model", "sim")
 
 _ROOT = Path(__file__).parents[2]
+#: numba's settings (NUMBA_OPT=0) that change machine code
+_CODE_SETTINGS = ("OPT", "LOOP_VECTORIZE", "SLP_VECTORIZE", "ENABLE_AVX", "BOUNDSCHECK", "DEBUGINFO_DEFAULT")
 #: where installed packages and the standard library lie
 _INSTALLED = tuple(
     f"{path}{os.sep}"
@@ -79,7 +81,9 @@ class Program:
         for package in PACKAGES:
             for path in _python_files(str(root / package)):
                 self._files[path] = _read(path)
-        text = hashlib.sha256(f"{sys.version} {numba.__version__} {llvmlite.__version__} {np.__version__}".encode())
+        asked = [getattr(config, name, None) for name in _CODE_SETTINGS]
+        versions = f"{sys.version} {numba.__version__} {llvmlite.__version__} {np.__version__} {asked}"
+        text = hashlib.sha256(versions.encode())
         for path, (_, content) in self._files.items():
             text.update(f"{Path(path).relative_to(root).as_posix()}\0".encode() + content)
         #: SHA-256, hexadecimal; empty where there are no files to read (a zipped package)

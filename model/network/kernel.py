@@ -109,4 +109,5 @@ def _run(route: Callable[..., int], pattern: Callable[..., int], net: Net, cycle
     return DONE
 
 
+#: what `run_cycles` runs, for all networks and for plain ones
 KERNEL, PLAIN_KERNEL = (Entry(_run, _signature(record)) for record in (NET_RECORD, PLAIN_RECORD))

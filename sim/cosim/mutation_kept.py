@@ -8,7 +8,8 @@ from hopforge.gen.verilog import tool_versions
 from hopforge.model.config import Config
 from hopforge.sim.cosim.mutation_report import BlockName
 from hopforge.sim.cosim.mutation_verdicts import Keeper
-from hopforge.sim.run.kept_results import Wanted, described, files_read, kept_results
+from hopforge.sim.run.kept_results import kept_results
+from hopforge.sim.run.wanted_result import Wanted, described, files_read
 
 
 def keeper(

@@ -12,7 +12,7 @@ from hopforge.model.kernel.memory import int32s
 from hopforge.model.kernel.rng import next_below, next_float, next_word
 from hopforge.model.network.core.kinds import AHEAD_ENGINES
 from hopforge.model.network.core.records import input_port, packet_at
-from hopforge.model.network.kernel import run_cycles
+from hopforge.model.network.kernel import KERNEL
 from hopforge.model.router.params import RouterParams
 from hopforge.sim.drive.router_traffic import (
     C_CLEAR,
@@ -373,7 +373,7 @@ def around_cycle(route, pattern, net, a, row, control, seen):  # type: ignore[no
         _return(net, a, i, row[i], now)
     for i in range(net.ports):
         seen[i, O_DROPPED] = -input_port(net, i).drops
-    run_cycles(route, pattern, net, 1)
+    KERNEL(route, pattern, net, 1)
     control[C_ENABLE] = 1
     control[C_CLEAR] = next_below(a.streams, 1, s[CLEAR]) == 0
     for i in range(net.ports):

@@ -109,6 +109,43 @@ def _configuration(
     return int(rng.integers(0, 1 << 32)) & (0xFFF if rng.random() < 0.5 else 0xFFFFFFFF)
 
 
+def _drawn_kind(traffic: Traffic, rng: np.random.Generator, *, calm: bool) -> str:
+    """Return the kind of the next operation."""
+    kinds = ["invalidate", "read", "clear", "flush", "row", "configuration", "enable", "change", "any"]
+    weights = np.array([4.0, 4, 0.2, 2, 2, 2 * traffic.change_configuration, 0.7, 0.4, 0.3])
+    if calm:
+        weights[3:] = 0
+    if traffic.thorough:
+        kinds += ["counters", "beside", "switch"]
+        weights = np.append(weights, [0.5, 1.0, 0.0 if calm else 2.0 * traffic.change_configuration])
+    for chosen, mix in ((traffic.switching, _SWITCHING), (traffic.counting, _COUNTING)):
+        if chosen:
+            weights = np.array([mix.get(kind, 0.0) for kind in kinds])
+    return str(rng.choice(kinds, p=weights / weights.sum()))
+
+
+def _configuration_writes(
+    params: LookupParams,
+    registers: CsrMap,
+    traffic: Traffic,
+    setup: tuple[tuple[str, int], ...],
+    rng: np.random.Generator,
+    centres: np.ndarray,
+) -> Iterator[tuple[str, int]]:
+    """Yield names and words of configuration registers: those of a switch of the network again, or one of them."""
+    if setup and rng.random() < 0.5:
+        # random registers alone seldom make dimensions after the first one decide
+        for name, word in setup:
+            own = rng.choice(np.array(traffic.addresses)) if name == "OWN_LO" and traffic.addresses else word
+            yield name, int(own) & 0xFFFFFFFF
+        return
+    radices = [f"RADIX{index}" for index in range(params.radices)]
+    name = rng.choice(["MODE", "MODE", "LEVEL", "OWN_LO", rng.choice(radices)])
+    yield name, _configuration(params, registers, rng, name, centres)
+    if name == "OWN_LO" and "OWN_HI" in registers:
+        yield "OWN_HI", int(rng.choice(centres)) >> 32 if len(centres) else int(rng.integers(0, 1 << 16))
+
+
 def _operation(
     params: LookupParams,
     registers: CsrMap,
@@ -128,17 +165,7 @@ def _operation(
     def write(name: str, data: int, word: int = OWN_WORD) -> tuple[int, int, int, int, int]:
         return 1, int(rng.random() < 0.1), registers[name].address, data, word
 
-    kinds = ["invalidate", "read", "clear", "flush", "row", "configuration", "enable", "change", "any"]
-    weights = np.array([4.0, 4, 0.2, 2, 2, 2 * traffic.change_configuration, 0.7, 0.4, 0.3])
-    if calm:
-        weights[3:] = 0
-    if traffic.thorough:
-        kinds += ["counters", "beside", "switch"]
-        weights = np.append(weights, [0.5, 1.0, 0.0 if calm else 2.0 * traffic.change_configuration])
-    for chosen, mix in ((traffic.switching, _SWITCHING), (traffic.counting, _COUNTING)):
-        if chosen:
-            weights = np.array([mix.get(kind, 0.0) for kind in kinds])
-    kind = rng.choice(kinds, p=weights / weights.sum())
+    kind = _drawn_kind(traffic, rng, calm=calm)
     if kind == "flush":
         yield write("CTRL", ctrl.encode(enable=1, flush=1))
     elif kind == "invalidate":
@@ -156,17 +183,9 @@ def _operation(
         row = int(rng.integers(0, min(params.tcam_rows + 1, 12)))
         for name, data in _tcam_row(params, registers, rng, row, thorough=traffic.thorough):
             yield write(name, data)
-    elif kind == "configuration" and setup and rng.random() < 0.5:
-        # a switch of the network again: random registers alone seldom make dimensions after the first one decide
-        for name, word in setup:
-            own = rng.choice(np.array(traffic.addresses)) if name == "OWN_LO" and traffic.addresses else word
-            yield write(name, int(own) & 0xFFFFFFFF)
     elif kind == "configuration":
-        radices = [f"RADIX{index}" for index in range(params.radices)]
-        name = rng.choice(["MODE", "MODE", "LEVEL", "OWN_LO", rng.choice(radices)])
-        yield write(name, _configuration(params, registers, rng, name, centres))
-        if name == "OWN_LO" and "OWN_HI" in registers:
-            yield write("OWN_HI", int(rng.choice(centres)) >> 32 if len(centres) else int(rng.integers(0, 1 << 16)))
+        for name, data in _configuration_writes(params, registers, traffic, setup, rng, centres):
+            yield write(name, data)
     elif kind == "enable":
         yield write("CTRL", 0)
         yield write("CTRL", ctrl.encode(enable=1))

@@ -136,7 +136,7 @@ def run_packets(
         packets=delivered,
         lost=int(counters["vanished"] + counters["abandoned"]),
         cycle_ns=cycle_ns,
-        cycles=network.cycle,
+        cycles=max(network.cycle, finish),
         cpu_seconds=time.process_time() - started,
     )
 

@@ -17,7 +17,8 @@ from hopforge.model.output.plots import save_figure
 from hopforge.model.output.program_digest import program_digest
 from hopforge.model.output.results import MEASURED, staged, write_text
 from hopforge.sim.reproduce.registry import Comparison, Options, Point, Reproduction, Row
-from hopforge.sim.run.kept_results import Wanted, file_digest, kept_results
+from hopforge.sim.run.kept_results import kept_results
+from hopforge.sim.run.wanted_result import Wanted, file_digest
 
 #: folder of measured points inside the folder of a figure
 POINTS = "points"

@@ -6,39 +6,25 @@ word.
 """
 
 import contextlib
-import json
 import os
-import platform
 import re
-from collections import Counter
-from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import cached_property
-from hashlib import sha256
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
-import hopforge
-from hopforge.model.config import Config
-from hopforge.model.config.base import named_files
-from hopforge.model.config.source import undotted
 from hopforge.model.errors import UserError
-from hopforge.model.output.program_digest import imported_files, program_digest
-from hopforge.model.output.results import MEASURED, forget_parts, locked, package_versions, write_own
+from hopforge.model.output.program_digest import program_digest
+from hopforge.model.output.results import forget_parts, locked
 from hopforge.sim.run.file_stamps import Stamp, changed_files, file_stamps
+from hopforge.sim.run.kept_file import TIMES, find_results, why_again, write_result
+from hopforge.sim.run.wanted_result import Wanted
 from hopforge.sim.run.worker_processes import done_by_processes
 
 #: folder of finished runs inside the folder of results
 FINISHED = "runs"
-#: folder beside them: how long each took
-TIMES = "times"
 #: patience with a Dask scheduler
 CONNECT_SECONDS = 10
 _ADDRESS = re.compile(r"(\w+://)?[^\s/]+:\d+")
-#: keys that are named when a configuration has changed
-_NAMED_KEYS = 3
-#: keys of section `simulation` that say which runs there are, not what one of them gives
-_CHOICE_OF_RUNS = ("load", "loads", "knee_percent", "seeds", "variants")
 
 Job = TypeVar("Job")
 Row = dict[str, Any]
@@ -63,90 +49,6 @@ def naming_variant(name: str) -> Iterator[None]:
         if not name:
             raise
         raise SweepError(f"simulation.variants.{name}: {error}") from error
-
-
-@dataclass(frozen=True)
-class Wanted:
-    """A result that is wanted.
-
-    Attributes
-    ----------
-    name : str
-        Of the run among those of its folder, such as its variant, load and seed.
-    configuration : mapping
-        All that the user chose and that decides the result: plain values.
-    files : mapping of str to str
-        Digest of each file that the run reads, by what it is called in messages.
-    paths : tuple of Path
-        These files, to see whether one is changed while the run goes on.
-    """
-
-    name: str
-    configuration: Mapping[str, Any] = field(default_factory=dict)
-    files: Mapping[str, str] = field(default_factory=dict)
-    paths: tuple[Path, ...] = ()
-
-    @cached_property
-    def key(self) -> str:
-        """Digest (24 hexadecimal digits) of the program and of what decides the result; variants may share one."""
-        text = json.dumps([program_digest(), self.configuration, self.files], sort_keys=True)
-        return sha256(text.encode()).hexdigest()[:24]
-
-
-def file_digest(path: Path) -> str:
-    """SHA-256 of a file, or of names and contents of all files in a folder; empty for a name that is neither."""
-    if path.is_dir():
-        text = "".join(f"{item.name} {file_digest(item)}\n" for item in sorted(path.iterdir()) if item.is_file())
-        return sha256(text.encode()).hexdigest()
-    return sha256(path.read_bytes()).hexdigest() if path.exists() else ""
-
-
-def described(config: Config, *, without: Collection[str] = ()) -> tuple[dict[str, Any], dict[str, str]]:
-    """Return what of a configuration decides a run (but load and seed), and the files that the run reads.
-
-    Parameters
-    ----------
-    config : Config
-        Of the run.
-    without : collection of str
-        Sections that play no part.
-
-    Returns
-    -------
-    (dict, dict)
-        For `Wanted`: values of the configuration, files by their bare names; digests of the files, and of the local
-        modules that those in Python import.
-    """
-    parts = config.model_dump(mode="json", exclude={"name", "cosim", *without})
-    for name in _CHOICE_OF_RUNS:
-        parts.get("simulation", {}).pop(name, None)
-    for key, path in named_files(config).items():
-        place = undotted(key)
-        if place[0] not in parts:
-            continue
-        section: Any = parts
-        for step in place[:-1]:
-            section = section[step]
-        section[place[-1]] = path.name
-    return parts, {name: file_digest(path) for name, path in files_read(config, without=without).items()}
-
-
-def files_read(config: Config, *, without: Collection[str] = ()) -> dict[str, Path]:
-    """Return the files that a run reads, and the modules that those in Python import, by what messages call them."""
-    files: dict[str, Path] = {}
-    for key, path in named_files(config).items():
-        if key.split(".")[0] in {"name", "cosim", *without}:
-            continue
-        files[f"{path.name} ({key})"] = path
-        if path.suffix == ".py":
-            for module in imported_files(path):
-                files[f"{_beside(module, path)} (imported by {path.name})"] = module
-    return files
-
-
-def _beside(module: Path, path: Path) -> str:
-    """Return the path of a module as seen from the folder of the file that imports it."""
-    return os.path.relpath(module, path.resolve().parent)
 
 
 def kept_results(
@@ -202,13 +104,11 @@ def kept_results(
         forget_parts(store)
         forget_parts(store / TIMES)
         stamps = file_stamps({path for one in wanted for path in one.paths})
-        keys = [one.key for one in wanted]
-        results, damaged = _found(keys, wanted, store)
-        missing = [number for number, key in enumerate(keys) if key not in results and keys.index(key) == number]
-        for line in _why_again([one for one in wanted if one.key not in results], len(keys), unit, store, damaged):
+        finished = _Finished(wanted, store, progress)
+        missing = finished.missing()
+        for line in finished.why_again(unit):
             tell(line)
-        finished = sum(key in results for key in keys)
-        progress(finished, len(keys))
+        finished.tell()
         chosen = [jobs[number] for number in missing]
         lost: dict[str, str] = {}
 
@@ -223,46 +123,79 @@ def kept_results(
             done = (
                 _results(work, chosen, workers, died) if client is None else _dask_results(work, chosen, client, died)
             )
-            try:
-                with contextlib.closing(done):
-                    for k, found in done:
-                        _refuse_changed(stamps, store)
-                        key = keys[missing[k]]
-                        results[key] = _keep(store / f"{key}.json", wanted[missing[k]], found)
-                        finished += keys.count(key)
-                        progress(finished, len(keys))
-            except KeyboardInterrupt:  # perhaps between a result's being kept and its being counted
-                paths = [store / f"{key}.json" for key in keys]
-                now = sum(
-                    key in results or (path not in damaged and path.exists())
-                    for key, path in zip(keys, paths, strict=True)
-                )
-                if now != finished:
-                    progress(now, len(keys))
-                raise
+            with finished.counted_on_interrupt(), contextlib.closing(done):
+                for k, found in done:
+                    _refuse_changed(stamps, store)
+                    finished.add(wanted[missing[k]], found)
     if lost:
         named = "; ".join(f"{name} (its process was {how})" for name, how in lost.items())
         raise LostRunsError(
-            f"{len(keys) - finished} of {len(keys)} {unit} failed, and no table is written: {named};"
+            f"{len(wanted) - finished.count} of {len(wanted)} {unit} failed, and no table is written: {named};"
             f" the others are kept in {store}, and the same command tries again"
         )
-    return [results[key] for key in keys]
+    return finished.in_order()
 
 
-def _found(keys: Sequence[str], wanted: Sequence[Wanted], store: Path) -> tuple[dict[str, Any], list[Path]]:
-    """Return the results that are kept, by key, and the files that hold none, or that of something else."""
-    results: dict[str, Any] = {}
-    damaged: list[Path] = []
-    for key, one in zip(keys, wanted, strict=True):
-        path = store / f"{key}.json"
-        if key in results or path in damaged:
-            continue
-        kept = _read(path)
-        if kept is not None and _decided_alike(kept, one):
-            results[key] = _with_times(kept["result"], store / TIMES / path.name)
-        elif os.path.lexists(path):
-            damaged.append(path)
-    return results, damaged
+class _Finished:
+    """The results that there are; whenever they become more, it tells how many of the wanted ones they are.
+
+    Parameters
+    ----------
+    wanted : sequence of Wanted
+        What decides each result; several may be the same.
+    store : Path
+        Folder of the results; those that it has are there from the beginning.
+    progress : callable
+        Called with (finished, in all).
+    """
+
+    def __init__(self, wanted: Sequence[Wanted], store: Path, progress: Callable[[int, int], None]) -> None:
+        self._wanted, self._store, self._progress = wanted, store, progress
+        self._keys = [one.key for one in wanted]
+        self._results, self._damaged = find_results(wanted, store)
+        self.count = sum(key in self._results for key in self._keys)
+
+    def missing(self) -> list[int]:
+        """Return the numbers of what is to be done; of equal ones the first."""
+        keys = self._keys
+        return [number for number, key in enumerate(keys) if key not in self._results and keys.index(key) == number]
+
+    def why_again(self, unit: str) -> Iterator[str]:
+        """Yield why results that are missing are computed again."""
+        missing = [one for one in self._wanted if one.key not in self._results]
+        return why_again(missing, len(self._wanted), unit, self._store, self._damaged)
+
+    def tell(self) -> None:
+        """Tell how many results there are."""
+        self._progress(self.count, len(self._wanted))
+
+    def add(self, one: Wanted, result: Any) -> None:
+        """Keep a result that has been computed."""
+        self._results[one.key] = write_result(self._path(one.key), one, result)
+        self.count += self._keys.count(one.key)
+        self.tell()
+
+    @contextlib.contextmanager
+    def counted_on_interrupt(self) -> Iterator[None]:
+        """Let the last number told be right: a signal may come between a result's being kept and its being counted."""
+        try:
+            yield
+        except KeyboardInterrupt:
+            before, self.count = self.count, sum(self._is_there(key) for key in self._keys)
+            if self.count != before:
+                self.tell()
+            raise
+
+    def in_order(self) -> list[Any]:
+        """Return the result of every job."""
+        return [self._results[key] for key in self._keys]
+
+    def _is_there(self, key: str) -> bool:
+        path = self._path(key)
+        return key in self._results or (path not in self._damaged and path.exists())
+
+    def _path(self, key: str) -> Path:
+        return self._store / f"{key}.json"
 
 
 def _refuse_changed(stamps: Mapping[Path, Stamp], store: Path) -> None:
@@ -273,134 +206,6 @@ def _refuse_changed(stamps: Mapping[Path, Stamp], store: Path) -> None:
             f"{changed[0]}{more} changed while this command ran, so nobody knows what its last results are of; those "
             f"before are kept in {store}: call it again"
         )
-
-
-def _keep(path: Path, wanted: Wanted, result: Any) -> Any:
-    """Write a result with all that decided it, and beside it how long it took; returns it as a later run reads it."""
-    result, times = _times_apart(json.loads(json.dumps(result, default=lambda value: value.item())))
-    kept = {
-        "name": wanted.name,
-        "hopforge": hopforge.__version__,
-        "program_digest": program_digest(),
-        "versions": {"python": platform.python_version(), **package_versions()},
-        "configuration": wanted.configuration,
-        "files": wanted.files,
-        "result": result,
-        "result_sha256": _result_digest(result),
-    }
-    beside = path.parent / TIMES / path.name
-    if times:
-        write_own(beside, json.dumps(times) + "\n")
-    write_own(path, json.dumps(kept, indent=1) + "\n")
-    return _with_times(result, beside)
-
-
-def _times_apart(result: Any) -> tuple[Any, list[Row]]:
-    """Return a result without what was measured of the computation, and that: a row for each row, none if all lack."""
-    rows = result if isinstance(result, list) else [result]
-    times = [{key: row[key] for key in row if key in MEASURED} if isinstance(row, dict) else {} for row in rows]
-    if not any(times):
-        return result, []
-    left = [{key: value for key, value in row.items() if key not in MEASURED} for row in rows]
-    return left if isinstance(result, list) else left[0], times
-
-
-def _with_times(result: Any, path: Path) -> Any:
-    """Put back how long a result took; times that are lost are no reason to compute it again."""
-    rows = result if isinstance(result, list) else [result]
-    try:
-        times = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else []
-    except (OSError, ValueError, RecursionError):
-        times = []
-    if (
-        not isinstance(times, list)
-        or len(times) != len(rows)
-        or not all(isinstance(row, dict) for row in (*rows, *times))
-    ):
-        return result
-    whole = [
-        {**row, **{key: value for key, value in spent.items() if key in MEASURED and isinstance(value, float)}}
-        for row, spent in zip(rows, times, strict=True)
-    ]
-    return whole if isinstance(result, list) else whole[0]
-
-
-def _read(path: Path) -> dict[str, Any] | None:
-    """Return what was kept in a file; None if there is none, or it is damaged or of another form."""
-    try:
-        kept = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else None
-    except (OSError, ValueError, RecursionError):
-        return None
-    forms = {"name": str, "hopforge": str, "program_digest": str, "configuration": dict, "files": dict}
-    if not isinstance(kept, dict) or not all(isinstance(kept.get(key), form) for key, form in forms.items()):
-        return None
-    whole = "result" in kept and kept.get("result_sha256") == _result_digest(kept["result"])
-    return kept if whole else None
-
-
-def _decided_alike(kept: Mapping[str, Any], wanted: Wanted) -> bool:
-    """Tell whether a result is of what its name says: a file can be copied over another."""
-    now = json.loads(json.dumps([program_digest(), wanted.configuration, wanted.files]))
-    return [kept["program_digest"], kept["configuration"], kept["files"]] == now
-
-
-def _result_digest(result: Any) -> str:
-    """Digest of a result as it stands in its file: what somebody has changed there is damaged."""
-    return sha256(json.dumps(result, sort_keys=True).encode()).hexdigest()
-
-
-def _why_again(wanted: Sequence[Wanted], total: int, unit: str, store: Path, damaged: Sequence[Path]) -> Iterator[str]:
-    """Yield why results are computed again that the same runs have given before."""
-    if not wanted:
-        return
-    for path in damaged:
-        yield f"{path}: damaged; computed again"
-    others: dict[str, list[dict[str, Any]]] = {}
-    strange = 0
-    for path in sorted(set(store.glob("*.json")).difference(damaged)):
-        kept = _read(path)
-        if kept is not None:
-            others.setdefault(kept["name"], []).append(kept)
-        else:
-            strange += 1
-    reasons: Counter[str] = Counter()
-    for one in wanted:
-        changes = [_changes(kept, one) for kept in others.get(one.name, [])]
-        if changes:
-            fewest = min(changes, key=len)
-            reasons[" and ".join(fewest)] += 1
-    for reason, count in reasons.items():
-        yield f"{count} of {total} {unit} computed again: {reason}"
-    if strange:
-        yield f"{store}: {strange} files are damaged or of an older hopforge, and not used"
-
-
-def _changes(kept: Mapping[str, Any], wanted: Wanted) -> list[str]:
-    """Say what has changed since a result of the same run was kept."""
-    changes = []
-    if kept["program_digest"] != program_digest():
-        changes.append(f"made by another version of hopforge ({kept['hopforge']}, {kept['program_digest'][:8]})")
-    before, now = _flat(kept["configuration"]), _flat(json.loads(json.dumps(wanted.configuration)))
-    keys = sorted(key for key in before.keys() | now.keys() if before.get(key, ...) != now.get(key, ...))
-    if keys:
-        more = ", …" if len(keys) > _NAMED_KEYS else ""
-        changes.append(f"the configuration changed ({', '.join(keys[:_NAMED_KEYS])}{more})")
-    files = kept["files"]
-    changes += [f"{name} changed" for name in wanted.files if name in files and files[name] != wanted.files[name]]
-    changes += [f"{name} is new" for name in wanted.files if name not in files and not keys]
-    changes += [f"{name} is not read any more" for name in files if name not in wanted.files and not keys]
-    return changes
-
-
-def _flat(values: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
-    """Return nested mappings as one, with dotted keys."""
-    flat: dict[str, Any] = {}
-    for key, value in values.items():
-        if isinstance(value, Mapping):
-            flat |= _flat(value, f"{prefix}{key}.")
-        else:
-            flat[f"{prefix}{key}"] = value
-    return flat
 
 
 def _results(

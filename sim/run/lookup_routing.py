@@ -180,22 +180,48 @@ def check_keys(config: Config, topology: Topology, plan: RoutingPlan, state: Net
         known[row[new], 1:] = told[new]
         wrong = np.flatnonzero((known[row, 1:] != told).any(axis=1))
         if len(wrong):
-            place, first = int(n[wrong[0]]), int(known[row[wrong[0]], 0])
-            port, vc = divmod(place % (topology.max_ports * vcs), vcs)
-            at = f"router {place // (topology.max_ports * vcs)}, input port {port}, VC {vc}"
-            if first == host:
-                raise RoutingError(
-                    f"router.route_computation must be table for routing.algorithm {config.routing.algorithm}, not "
-                    f"lookup: packets to host {host} are told different things in {at}"
-                )
-            if config.lookup.expression is not None:
-                shared = int(reduction.keys(place // (topology.max_ports * vcs), topology.host_address[host]))
-                answers = [words[1 : 1 + words[0]].tolist() for words in (known[row[wrong[0]], 1:], told[wrong[0]])]
-                raise RoutingError(_different(config, at, (first, host), shared, answers))
-            raise RoutingError(
-                f"lookup.reduction must be false for routing.algorithm {config.routing.algorithm}: in {at} hosts "
-                f"{first} and {host} have the same key and different routes{_key_hint(config)}"
-            )
+            k = int(wrong[0])
+            pair = int(known[row[k], 0]), host
+            raise _different_answers(config, topology, reduction, int(n[k]), pair, (known[row[k], 1:], told[k]))
+
+
+def _different_answers(
+    config: Config,
+    topology: Topology,
+    reduction: NodeReduction,
+    place: int,
+    pair: tuple[int, int],
+    told: tuple[NDArray[np.int64], NDArray[np.int64]],
+) -> RoutingError:
+    """Return what is wrong where a key is answered in two ways.
+
+    Parameters
+    ----------
+    config, topology, reduction
+        The network and its keys.
+    place : int
+        Input VC, numbered through the network.
+    pair : (int, int)
+        The hosts that have this key; one host twice: its packets are told different things.
+    told : two of int64[1 + candidates]
+        Number of candidates and the candidates, for each of the pair.
+    """
+    (router, port), vc = divmod(place // config.router.vcs, topology.max_ports), place % config.router.vcs
+    at = f"router {router}, input port {port}, VC {vc}"
+    first, host = pair
+    if first == host:
+        return RoutingError(
+            f"router.route_computation must be table for routing.algorithm {config.routing.algorithm}, not "
+            f"lookup: packets to host {host} are told different things in {at}"
+        )
+    if config.lookup.expression is not None:
+        shared = int(reduction.keys(router, topology.host_address[host]))
+        answers = [words[1 : 1 + words[0]].tolist() for words in told]
+        return RoutingError(_different(config, at, pair, shared, answers))
+    return RoutingError(
+        f"lookup.reduction must be false for routing.algorithm {config.routing.algorithm}: in {at} hosts "
+        f"{first} and {host} have the same key and different routes{_key_hint(config)}"
+    )
 
 
 class SharedAnswers:

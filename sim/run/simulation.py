@@ -323,14 +323,12 @@ class Simulation:
         self.buffers.reset()
 
     def queue_delay(self) -> float:
-        """Mean age in cycles of the packets at the heads of the source queues (0 for empty ones)."""
+        """Mean age in cycles of the packets at the heads of the source queues (0 for empty ones); without classes."""
         host, now = self.state.senders, int(self.state["cycle"])
         waiting = host["packet"] >= 0
         age = np.where(
             waiting, now - self.state["packet"]["created"][np.maximum(host["packet"], 0)], now - host["next_time"]
         )
-        if self.classes is not None:
-            return self.classes.queue_delay(self.state)
         if "replier" in self.state.arrays:
             age = np.maximum(age, reply_ages(self.state))
         delay = float(np.maximum(age, 0).mean()) if len(age) else 0.0
@@ -457,4 +455,6 @@ class Simulation:
         )
 
     def _growth(self, first_delay: float, cycles: int) -> float:
+        if self.classes is not None:
+            return float(self.classes.growth(self.state, cycles).max())
         return (self.queue_delay() - first_delay) / cycles

@@ -14,8 +14,9 @@ import pandas as pd
 
 from hopforge.model.config import Config
 from hopforge.sim.run.jobs import Job, jobs_at, network_jobs
-from hopforge.sim.run.kept_results import FINISHED, Row, Wanted, described, files_read, kept_results, naming_variant
+from hopforge.sim.run.kept_results import FINISHED, Row, kept_results, naming_variant
 from hopforge.sim.run.knee import Knee, knee_of, next_load
+from hopforge.sim.run.wanted_result import Wanted, described, files_read
 
 
 def curve_knees(curve: pd.DataFrame, saturated: "pd.Series[bool]") -> dict[str, Knee]:

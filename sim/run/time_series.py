@@ -145,28 +145,13 @@ def run_series(run: Simulation, progress: Callable[[int, int], None], *, channel
         run.check_conservation()
         if run.agents is not None:
             run.agents.note()
-        packets, rate = int(state["measured"]), built.flit_cycles / (end - begin)
+        rate, time = built.flit_cycles / (end - begin), end * scale / unit
         channel = state["output_port"]["flits"][between] * rate if len(between) else np.zeros(1)
         if channels:
             loads[k] = channel[: len(between)]
-        found = [
-            percentile(state["histogram"], share, int(state["latency_max"]), built.bin_cycles) * scale
-            for share in (0.5, 0.95, 0.99)
-        ]
-        means = {"latency": "latency_sum", "hops": "hops_sum"}
-        mean = {name: int(state[total_of]) / packets if packets else np.nan for name, total_of in means.items()}
-        derouted = built.derouted() / packets if packets else np.nan
-        rows.append(
-            {
-                "time": end * scale / unit, "load": run.load, "packets": packets,
-                "accepted": float(state.senders["flits_received"].mean()) * rate,
-                "latency": mean["latency"] * scale, "latency_p50": found[0], "latency_p95": found[1],
-                "latency_p99": found[2], "hops": mean["hops"], "derouted_share": derouted,
-                "channel_load_mean": float(channel.mean()), "channel_load_max": float(channel.max()),
-            }
-        )  # fmt: skip
-        frames.note(k, rows[-1]["time"], channel, router_flits(state))
-        estimates += _estimates(run, rows[-1]["time"])
+        rows.append({"time": time, "load": run.load, **_bin_values(run, rate, channel)})
+        frames.note(k, time, channel, router_flits(state))
+        estimates += _estimates(run, time)
         whole += state["histogram"]
         largest = max(largest, int(state["latency_max"]))
         progress(k + 1, count)
@@ -193,6 +178,36 @@ def run_series(run: Simulation, progress: Callable[[int, int], None], *, channel
         frames=frames,
         cycle_time=built.flit_cycles * scale / unit,
     )
+
+
+def _bin_values(run: Simulation, rate: float, channel: NDArray[np.float64]) -> dict[str, float]:
+    """Return what was measured since `reset_measures`, as the columns of `TimeSeries.bins` behind time and load.
+
+    Parameters
+    ----------
+    run : Simulation
+        At the end of a bin.
+    rate : float
+        By which flits of the bin become a load.
+    channel : ndarray, float64[channel]
+        Load of each channel between routers; one 0 where there is none.
+    """
+    built, state, scale = run.built, run.state, run.built.cycle_ns or 1.0
+    packets = int(state["measured"])
+
+    def mean(total: float) -> float:
+        return total / packets if packets else np.nan
+
+    p50, p95, p99 = (
+        percentile(state["histogram"], share, int(state["latency_max"]), built.bin_cycles) * scale
+        for share in (0.5, 0.95, 0.99)
+    )
+    return {
+        "packets": packets, "accepted": float(state.senders["flits_received"].mean()) * rate,
+        "latency": mean(int(state["latency_sum"])) * scale, "latency_p50": p50, "latency_p95": p95, "latency_p99": p99,
+        "hops": mean(int(state["hops_sum"])), "derouted_share": mean(built.derouted()),
+        "channel_load_mean": float(channel.mean()), "channel_load_max": float(channel.max()),
+    }  # fmt: skip
 
 
 def _estimates(run: Simulation, time: float) -> list[tuple[float, int, int, float, float]]:

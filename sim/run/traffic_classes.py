@@ -89,9 +89,12 @@ class RunClasses:
         ages = np.where(source["packet"] >= 0, now - created, now - source["next_time"])
         return np.asarray(np.maximum(ages, 0).mean(axis=0))
 
-    def queue_delay(self, state: NetState) -> float:
-        """Mean age in cycles of the packets at the heads of the source queues, of the class of which it is largest."""
-        return float(self._delays(state).max())
+    def growth(self, state: NetState, cycles: int) -> NDArray[np.float64]:
+        """Growth of the age of the packets at the heads of the source queues of each class since `reset`.
+
+        In cycles per cycle: float64[class]. Each class by itself: one that grows is not hidden by an older one.
+        """
+        return (self._delays(state) - self.first_delays) / cycles
 
     def reset(self, state: NetState) -> None:
         """Count from zero."""
@@ -100,7 +103,7 @@ class RunClasses:
 
     def results(self, state: NetState, cycles: int) -> tuple[ClassResult, ...]:
         """Return what came of every class in `cycles` cycles since `reset`."""
-        growth = (self._delays(state) - self.first_delays) / cycles
+        growth = self.growth(state, cycles)
         arrived = state["traffic_class"]["flits_arrived"] / (cycles * max(int(state["hosts"]), 1))
         return tuple(
             ClassResult(

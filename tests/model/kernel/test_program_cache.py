@@ -168,6 +168,12 @@ def package(tmp_path):
     return tmp_path
 
 
+def test_slow_machine_code_is_not_kept_for_others(package, monkeypatch):
+    first = Program(package).digest
+    monkeypatch.setattr(config, "BOUNDSCHECK", 1)
+    assert Program(package).digest != first
+
+
 def test_digest_depends_on_names_and_contents_of_all_files(package):
     first = Program(package).digest
     assert Program(package).digest == first

@@ -16,7 +16,6 @@ from hopforge.model.numbers.crc import crc_address
 
 _PLACES = [folder / "shared" / "beyond" / "replacement.json" for folder in Path(__file__).parents]
 GOLDEN = next((place for place in _PLACES if place.exists()), None)
-TEXTBOOK = [1, 2, 3, 4, 1, 2, 5, 1, 2, 3, 4, 5]
 #: the remainder by x^24 + 1 of a word times x^24 is the word: a cache with this hash takes the key modulo its sets
 MODULO = CrcConfig(width=24, poly=1)
 

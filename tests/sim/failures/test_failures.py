@@ -114,6 +114,31 @@ def test_only_packets_of_the_failed_link_are_lost() -> None:
     assert int(state["flits_injected"]) == int(state["flits_ejected"]) + int(state["flits_dropped"])
 
 
+@pytest.mark.parametrize(("flits", "latency"), [(1, 1), (1, 4), (3, 1), (3, 2), (5, 7)])
+def test_a_flit_is_on_a_link_from_the_cycle_after_its_grant_until_it_is_in_the_buffer(flits: int, latency: int) -> None:
+    """One packet over the link 0-1 of a ring; docs/guides/failures.md and router.md, Stages of a flit, by hand."""
+    # sent by the host in 10, first VA in 12, granted from 13 on; the last cycle on the link is s + 2 + L
+    grants = range(13, 13 + flits)
+    for failed in range(11, grants[-1] + latency + 6):
+        config = parse_config(
+            "name: t\ntopology: {kind: torus, radices: [4]}\nrouting: {algorithm: up_down}\n"
+            f"router: {{link_latency_cycles: {latency}, buffer_flits: 8}}\ntraffic: {{packet_flits: {flits}}}\n"
+            f"simulation: {{failures: [{{cycle: {failed}, links: [[0, 1]], detection_cycles: 5}}]}}\n"
+        )
+        script = tuple(np.array([x]) for x in (0, 10, 1, flits))
+        run = Simulation(config, 0.1, 1, script=script)
+        run.advance(3000)
+        assert run.reconfiguration is not None
+        record = run.reconfiguration.records[0]
+        on_link = sum(s + 1 <= failed <= s + 2 + latency for s in grants)
+        # a packet is lost, too, while the link has carried a part of it
+        lost = on_link > 0 or grants[0] < failed <= grants[-1]
+        assert record.flits_on_links == on_link, failed
+        assert record.packets_lost == lost, failed
+        assert int(run.state["packets_ejected"]) == 1 - lost, failed
+        assert record.packets_set_aside == (failed <= grants[0]), failed
+
+
 def test_the_new_tables_avoid_what_is_down() -> None:
     run = Simulation(configure(failures="{cycle: 700, links: [[0, 2]], switches: [9]}"), 0.1, 1)
     run.advance(2500)

@@ -21,7 +21,7 @@ import pytest
 from hopforge import cli
 from hopforge.model.errors import UserError
 from hopforge.sim.run import kept_results
-from hopforge.sim.run.kept_results import Wanted
+from hopforge.sim.run.wanted_result import Wanted
 
 SWEEPS = {
     "flit": """\
@@ -306,7 +306,7 @@ def test_a_folder_that_cannot_be_written_is_named(tmp_path: Path) -> None:
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="asks /proc")
 def test_a_sweep_whose_process_and_parent_are_killed(tmp_path: Path) -> None:
     """The reduced form of the study above: one command, a process of it killed, then all of it, then to its end."""
-    (tmp_path / "flit.yml").write_text(SWEEPS["flit"].replace("100000", "30000"))
+    (tmp_path / "flit.yml").write_text(SWEEPS["flit"].replace("100000", "30000").replace("seeds: 4", "seeds: 2"))
     with begun(tmp_path, "flit") as process:
         while not (found := processes_of(process.pid)) and process.poll() is None:
             time.sleep(0.02)

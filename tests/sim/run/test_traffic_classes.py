@@ -14,7 +14,7 @@ from hopforge.sim.run.flit_sweep import FLIT_SWEEP, summarise
 from hopforge.sim.run.measurement import Measurement, measurement_rows
 from hopforge.sim.run.packet_script import draw_class_packets
 from hopforge.sim.run.simulation import Simulation
-from hopforge.sim.run.traffic_classes import ClassResult
+from hopforge.sim.run.traffic_classes import ClassResult, RunClasses
 from hopforge.sim.traffic import TrafficError
 
 MESH = "topology: {kind: mesh, radices: [4, 4]}"
@@ -143,6 +143,24 @@ def test_saturated_classes_are_told_one_by_one() -> None:
     words = dict(measurement_rows(found))
     assert re.match(r"offered 1, accepted 0\.\d+, SATURATED; \d", words["class bulk"])
     assert "SATURATED" not in words["class urgent"]
+
+
+def test_a_class_that_grows_is_not_hidden_by_one_that_waits_longer(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A run is saturated if one class is (docs/definitions/traffic-classes.md, Measures)."""
+    run = Simulation(two("strict", 0.05, 0.2), 0.5, 1)
+    run.advance(500)
+    assert run.classes is not None
+    source = run.state["class_source"].reshape(-1, 2)
+    source["packet"] = -1
+    source["next_time"] = 500 - 1000, 500
+    run.reset_measures()
+    run.state.record["cycle"] = 600
+    source["next_time"] = 600 - 1000, 600 - 50
+    growth = run.classes.growth(run.state, 100)
+    assert growth.tolist() == [0, 0.5]
+    for found in (growth, 0.009 * growth):
+        monkeypatch.setattr(RunClasses, "growth", lambda *_, found=found: found)
+        assert measured(two("strict", 0.05, 0.2)).saturated == (found is growth)
 
 
 def test_runs_and_curve_have_columns_for_each_class() -> None:
