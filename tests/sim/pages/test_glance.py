@@ -100,6 +100,18 @@ window.addEventListener("load", function () { setTimeout(function () {
 </script></body>"""
 
 
+def _told(folder: Path, file: Path) -> dict[str, object]:
+    """Return what the script of a page wrote."""
+    run = subprocess.run(
+        ["chromium", "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
+         "--disable-sync", "--disable-background-networking", "--disable-component-update",
+         f"--user-data-dir={folder / 'profile'}", "--window-size=1200,1200", "--virtual-time-budget=15000",
+         "--dump-dom", file.as_uri()],
+        capture_output=True, text=True, timeout=120, check=True,
+    )  # fmt: skip
+    return json.loads(re.search(r'<pre id="told">(.*?)</pre>', run.stdout, re.DOTALL)[1])  # type: ignore[index]
+
+
 @pytest.mark.skipif(shutil.which("chromium") is None, reason="needs chromium (make setup installs it)")
 def test_faults_of_plots_and_tables_in_a_browser(tmp_path: Path) -> None:
     names = [f"a long name of a bar {number}" for number in range(9)]
@@ -111,17 +123,52 @@ def test_faults_of_plots_and_tables_in_a_browser(tmp_path: Path) -> None:
     page = Report("t", "s", [Section("x", items=[bars("b", names, {"one": range(9)}, y="y"), curve, wide])])
     file = tmp_path / "page.html"
     file.write_text(render(page).replace("</body>", SCRIPT), encoding="utf-8")
-    run = subprocess.run(
-        ["chromium", "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
-         "--disable-sync", "--disable-background-networking", "--disable-component-update",
-         f"--user-data-dir={tmp_path / 'profile'}", "--window-size=1200,1200", "--virtual-time-budget=15000",
-         "--dump-dom", file.as_uri()],
-        capture_output=True, text=True, timeout=120, check=True,
-    )  # fmt: skip
-    told = json.loads(re.search(r'<pre id="told">(.*?)</pre>', run.stdout, re.DOTALL)[1])  # type: ignore[index]
+    told = _told(tmp_path, file)
     assert told == {
         "lies": "h", "names": ["p", "q (on p)"], "dash": "dot", "turned": 0, "clash": 0,
         "hint": "Scroll: more columns at the right, more rows below (40 in all).",
+    }  # fmt: skip
+
+
+PHONE = """
+<script>
+window.addEventListener("load", function () { setTimeout(function () {
+  var tables = document.querySelectorAll("table"), boxes = document.querySelectorAll(".scroll");
+  var cells = Array.from(tables[1].querySelectorAll("td")), range = document.createRange();
+  var broken = cells.filter(function (cell) {
+    range.selectNodeContents(cell);
+    return range.getClientRects().length > 1;
+  });
+  parent.postMessage({
+    hidden: Array.from(boxes, function (box) { return box.scrollWidth > box.clientWidth + 1; }),
+    heads: Array.from(tables[0].querySelectorAll("td"), function (cell) {
+      return getComputedStyle(cell, "::before").content;
+    }),
+    broken: broken.map(function (cell) { return cell.textContent; }), width: window.innerWidth
+  }, "*");
+}, 500); });
+</script></body>"""
+FRAME = """<iframe src="page.html" style="width:390px;height:800px;border:0"></iframe><script>
+window.onmessage = function (event) {
+  document.body.innerHTML = "<pre id=told>" + JSON.stringify(event.data) + "</pre>";
+};</script>"""
+
+
+@pytest.mark.skipif(shutil.which("chromium") is None, reason="needs chromium (make setup installs it)")
+def test_tables_on_a_phone_hide_and_break_nothing(tmp_path: Path) -> None:
+    heads = [Column(name) for name in ("result", "network", "traffic", "what came out")]
+    glanced = Table("a", heads, [["runs/first", "torus of 8x8x8", "uniform, 4 flits", "saturates between 0.2 and 0.3"]])
+    pair = Table("b", [Column("a quantity with a long name in words, flits"), Column("value")],
+                 [["flits that left the network in the measurement", number] for number in ("12345678901", 123456789)])
+    three = Table("c", [Column("quantity"), Column("one"), Column("two")],
+                  [["mean latency of a packet with its lookups, ns", 1234.5, 12345.6]])
+    page = Report("t", "s", [Section("x", items=[glanced, pair, three])])
+    (tmp_path / "page.html").write_text(render(page).replace("</body>", PHONE), encoding="utf-8")
+    (tmp_path / "frame.html").write_text(FRAME, encoding="utf-8")
+    told = _told(tmp_path, tmp_path / "frame.html")
+    assert told == {
+        "hidden": [False] * 3, "heads": ["none", '"network"', '"traffic"', '"what came out"'], "width": 390,
+        "broken": ["flits that left the network in the measurement"] * 2,
     }  # fmt: skip
 
 
