@@ -181,6 +181,6 @@ def test_commands_that_do_not_read_it_say_so() -> None:
     text = "name: x\ntopology: {kind: mesh, radices: [3]}\ndegraded: {random_links: 1}\napp: {engine: %s}\n"
     for command, engine, told in (
         ("app", "flow", False), ("app", "packet", False), ("app", "loggops", True), ("net", "flow", False),
-        ("bounds", "flow", True), ("hits", "flow", True), ("gen network", "flow", True),
+        ("bounds", "flow", True), ("hits", "flow", True), ("gen router", "flow", True), ("gen network", "flow", False),
     ):  # fmt: skip
         assert ("degraded" in unused_sections(parse_config(text % engine), [command])) == told, command
