@@ -81,6 +81,11 @@ class Crew:
         self._part_records = self._described_parts()
         self._record = self._described_crew()
         self._pool = 0
+        self._compiled()  # before a sweep starts its processes
+
+    def _compiled(self) -> Any:
+        """Return what a thread runs: compiled before threads ask for it at once."""
+        return parts_kernel(self._state.record[0]).compiled
 
     def _described_parts(self) -> NDArray[Any]:
         ranges, records = self.ranges, np.zeros(self.ranges.parts, PART)
@@ -137,7 +142,7 @@ class Crew:
 
     def _slice(self, route: Any, pattern: Any, end: int) -> None:
         """Simulate up to cycle `end`, or until a part has few free packets; no deadlock may be noticed before."""
-        kernel = parts_kernel(self._state.record[0]).compiled  # before the threads ask for it at once
+        kernel = self._compiled()
         self._begin(end)
         results: SimpleQueue[BaseException | None] = SimpleQueue()
         threads = [

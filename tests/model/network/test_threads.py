@@ -272,6 +272,13 @@ def test_a_thread_that_fails_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) 
         go(run, crew, 400)
 
 
+def test_threads_are_compiled_for_before_a_sweep_starts_its_processes(monkeypatch: pytest.MonkeyPatch) -> None:
+    run, asked = simulation(*NETWORKS["torus, ties drawn"]), []
+    monkeypatch.setattr(crew_module, "parts_kernel", lambda net: asked.append(net) or SimpleNamespace(compiled=None))
+    Crew(run.state, 4, 2, run.built.run)
+    assert len(asked) == 1
+
+
 def test_parts_are_ranges_of_about_equal_work() -> None:
     state = simulation(*NETWORKS["mesh, shortest windows, RC in cycles, lengths drawn"]).state
     ranges = divide(state, 3)
