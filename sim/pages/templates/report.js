@@ -16,7 +16,8 @@
     layout.paper_bgcolor = layout.plot_bgcolor = "rgba(0,0,0,0)";
     layout.font = { family: "system-ui, -apple-system, 'Segoe UI', Roboto, 'DejaVu Sans', sans-serif", size: narrow ? 11 : 13, color: css("--ink") };
     layout.colorway = palettes[root.dataset.theme];
-    layout.margin = Object.assign({ l: narrow ? 48 : 64, r: 12, t: 34, b: 52 }, layout.margin);
+    // the value of a bar that lies stands at its right end
+    layout.margin = Object.assign({ l: narrow ? 48 : 64, r: figure.lying ? 44 : 12, t: 34, b: 52 }, layout.margin);
     layout.legend = Object.assign({ orientation: "h", y: 1.02, yanchor: "bottom", x: 0 }, layout.legend);
     layout.hoverlabel = { bgcolor: css("--panel"), bordercolor: css("--line"), font: { color: css("--ink") } };
     layout.modebar = { color: css("--soft"), activecolor: css("--accent"), bgcolor: "rgba(0,0,0,0)" };

@@ -144,7 +144,10 @@ window.addEventListener("load", function () { setTimeout(function () {
     heads: Array.from(tables[0].querySelectorAll("td"), function (cell) {
       return getComputedStyle(cell, "::before").content;
     }),
-    broken: broken.map(function (cell) { return cell.textContent; }), width: window.innerWidth
+    broken: broken.map(function (cell) { return cell.textContent; }), width: window.innerWidth,
+    cut: Array.from(document.querySelectorAll(".bartext"), function (text) {
+      return text.getBoundingClientRect().right > text.ownerSVGElement.getBoundingClientRect().right;
+    })
   }, "*");
 }, 500); });
 </script></body>"""
@@ -162,13 +165,15 @@ def test_tables_on_a_phone_hide_and_break_nothing(tmp_path: Path) -> None:
                  [["flits that left the network in the measurement", number] for number in ("12345678901", 123456789)])
     three = Table("c", [Column("quantity"), Column("one"), Column("two")],
                   [["mean latency of a packet with its lookups, ns", 1234.5, 12345.6]])
-    page = Report("t", "s", [Section("x", items=[glanced, pair, three])])
+    names = ["a long name of a bar", "another long name of a bar"]
+    chart = bars("d", names, {"one": [0.357, 87.536]}, y="W")
+    page = Report("t", "s", [Section("x", items=[glanced, pair, three, chart])])
     (tmp_path / "page.html").write_text(render(page).replace("</body>", PHONE), encoding="utf-8")
     (tmp_path / "frame.html").write_text(FRAME, encoding="utf-8")
     told = _told(tmp_path, tmp_path / "frame.html")
     assert told == {
         "hidden": [False] * 3, "heads": ["none", '"network"', '"traffic"', '"what came out"'], "width": 390,
-        "broken": ["flits that left the network in the measurement"] * 2,
+        "broken": ["flits that left the network in the measurement"] * 2, "cut": [False] * 2,
     }  # fmt: skip
 
 
