@@ -155,7 +155,8 @@ def _hotspot(settings: Settings, parameters: list[str], hosts: int) -> dict[str,
     if not all(one.isdecimal() and len(one) < 7 and int(one) > 0 for one in rates):
         settings.refuse("traffic", "rates of hot terminals must be whole numbers from 1 to 999999")
     shares = [int(one) for one in rates + [rates[-1]] * len(places)][: len(places)]
-    shares = [one // gcd(*shares) for one in shares]
+    common = gcd(*shares)
+    shares = [one // common for one in shares]
     if sum(shares) > _MOST_LISTED:
         settings.refuse("traffic", f"rates of hot terminals add up to {sum(shares)}, more than {_MOST_LISTED}")
     targets = [int(one) for one, share in zip(places, shares, strict=True) for _ in range(share)]

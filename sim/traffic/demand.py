@@ -106,11 +106,12 @@ def _pairs(ends: _Ends, source: NDArray[Any], goal: NDArray[Any], rate: NDArray[
 
 
 def _listed(ends: _Ends, plan: TrafficPlan, sends: NDArray[np.float64], offset: int) -> Demand:
-    """All of a host's list alike; the lists begin at entries from `offset` on."""
-    first = plan.table[offset : offset + ends.hosts + 1].astype(np.int64)
-    length = np.diff(first)
+    """All of a host's list alike; their index begins at entry `offset`."""
+    first, last = plan.table[offset : offset + 2 * ends.hosts].astype(np.int64).reshape(-1, 2).T
+    length = last - first
     source = np.repeat(np.arange(ends.hosts), length)
-    return _pairs(ends, source, plan.table[first[0] : first[-1]], (sends / np.maximum(length, 1))[source])
+    place = np.arange(len(source)) + (first - np.cumsum(length) + length)[source]
+    return _pairs(ends, source, plan.table[place], (sends / np.maximum(length, 1))[source])
 
 
 def _bisection(ends: _Ends, plan: TrafficPlan, sends: NDArray[np.float64]) -> Demand:

@@ -22,6 +22,9 @@ from hopforge.model.network.core.user_code import is_ours, jit_when_used
 from hopforge.model.topology import Topology
 from hopforge.model.topology.groups import GROUPED_KINDS, router_groups
 
+#: most entries of the table of a pattern, whose index has 32 bits
+_MOST_ENTRIES = 2**31 - 1
+
 
 class TrafficError(UserError, ValueError):
     """Traffic that does not fit the network: names the key, the limit and the value."""
@@ -97,28 +100,36 @@ def _table(host: int, number: int, net: Any, table: Any) -> int:
 
 
 def _one_of_list(host: int, number: int, net: Any, table: Any) -> int:
-    # table: start of the list of each host (hosts + 1 entries), then the lists
-    first, last = table[host], table[host + 1]
+    # table: beginning and end of the list of each host, then the lists
+    first, last = table[2 * host], table[2 * host + 1]
     return table[first + draw_host(net, host, last - first)]
 
 
 def _in_turn(host: int, number: int, net: Any, table: Any) -> int:
-    first, last = table[host], table[host + 1]
+    first, last = table[2 * host], table[2 * host + 1]
     return table[first + number % (last - first)]
 
 
 def _mixed(host: int, number: int, net: Any, table: Any) -> int:
-    # table: hosts, share in 2^-30, start of lists (hosts + 1), lists: with the share one of the list, else uniform
+    # table: hosts, share in 2^-30, then as in `_one_of_list`: with the share one of the list, else uniform
     if draw_share(net, host) * 1073741824.0 < table[1]:
-        first, last = table[2 + host], table[3 + host]
+        first, last = table[2 + 2 * host], table[3 + 2 * host]
         return table[first + draw_host(net, host, last - first)]
     return draw_host(net, host, table[0])
 
 
 def _lists(lists: list[NDArray[Any]], offset: int = 0) -> NDArray[np.int32]:
-    """Index and lists in one table; `offset` entries stand before it."""
-    first = np.cumsum([0, *(len(one) for one in lists)]) + len(lists) + 1 + offset
-    return np.concatenate([first, *lists]).astype(np.int32)
+    """Beginning and end of the list of each host, then the lists, shared ones once; `offset` entries stand before."""
+    own = {id(one): one for one in lists}
+    begins = np.cumsum([2 * len(lists) + offset, *(len(one) for one in own.values())])
+    if begins[-1] > _MOST_ENTRIES:
+        raise TrafficError(
+            f"traffic.pattern: the lists of all hosts together must have at most {_MOST_ENTRIES} entries, "
+            f"not {begins[-1]}"
+        )
+    begin = dict(zip(own, begins.tolist(), strict=False))
+    index = [(begin[id(one)], begin[id(one)] + len(one)) for one in lists]
+    return np.concatenate([np.array(index).ravel(), *own.values()]).astype(np.int32)
 
 
 def _bits(topology: Topology, name: str) -> int:

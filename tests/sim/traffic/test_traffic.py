@@ -7,9 +7,11 @@ import pytest
 
 from hopforge.model.config import Config, ConfigError, parse_config
 from hopforge.model.network.core.user_code import UserCodeError
+from hopforge.model.topology.configured import network_topology
 from hopforge.sim.run.packet_trace import list_packets
 from hopforge.sim.run.simulation import Simulation
 from hopforge.sim.traffic import PATTERNS, TrafficError
+from hopforge.sim.traffic.patterns import one_of_list_plan
 
 MESH = "topology: {kind: mesh, radices: [4, 3]}"
 TORUS = "topology: {kind: torus, radices: [5, 4]}"
@@ -218,3 +220,15 @@ def test_every_pattern_of_the_registry_is_documented() -> None:
     text = (Path(__file__).parents[3] / "docs" / "definitions" / "configuration.md").read_text()
     assert TrafficConfig().pattern in PATTERNS
     assert all(name in text for name in PATTERNS)
+
+
+def test_a_list_that_hosts_share_is_kept_once() -> None:
+    topology = network_topology(parse_config("name: t\ntopology: {kind: mesh, radices: [16, 16]}\n"))
+    plan = PATTERNS["hotspot"](topology, {"targets": list(range(1, 256))}, np.random.default_rng(1))
+    assert len(plan.table) == 2 + 2 * 256 + 255
+
+
+def test_lists_that_no_index_can_reach_are_refused() -> None:
+    lists = [np.broadcast_to(np.int64(0), 1 << 30) for _ in range(2)]
+    with pytest.raises(TrafficError, match=r"must have at most 2147483647 entries, not 2147483652"):
+        one_of_list_plan(lists)
