@@ -60,6 +60,16 @@ def test_growing_reply_queues_are_saturation() -> None:
     assert run.run().saturated
 
 
+def test_replies_that_grow_are_not_hidden_by_older_requests() -> None:
+    run = simulated("{flits: 16, vcs: shared}", load=0.1)
+    first = run.queue_delays()
+    run.state["host"]["next_time"] -= 1_000_000  # requests that wait for long, and no longer at the end
+    run.advance(2000)
+    older = run.queue_delays() - [0, first[1], 0]
+    assert older[0] > 900_000 and older[1] > 100
+    assert run._growth(run.queue_delays() - [0, older[1], 0], 2000) == pytest.approx(older[1] / 2000)
+
+
 def test_no_replies_no_columns() -> None:
     run = Simulation(parse_config(MESH), 0.05, 1)
     run.advance(100)
