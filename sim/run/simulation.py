@@ -38,7 +38,7 @@ from hopforge.sim.failures.reconfiguration import FailingNetwork, Reconfiguratio
 from hopforge.sim.queued.build import IntervalSource, QueuedState
 from hopforge.sim.run.agent_watch import AgentWatch
 from hopforge.sim.run.buffer_samples import BufferSamples
-from hopforge.sim.run.class_latencies import acknowledge_age, reply_ages
+from hopforge.sim.run.class_latencies import queue_delays
 from hopforge.sim.run.counters import read_counters, reset_counters
 from hopforge.sim.run.deadlock_text import deadlock_text
 from hopforge.sim.run.epoch_routing import EpochRouting
@@ -322,20 +322,6 @@ class Simulation:
         reset_counters(self.built, self.classes)
         self.buffers.reset()
 
-    def queue_delays(self) -> NDArray[np.float64]:
-        """Mean ages in cycles of what leaves next (0 for an empty queue): of source queues, replies and acknowledges.
-
-        Each by itself, for one that grows is not hidden by an older one; classes of traffic have their own.
-        """
-        host, now = self.state.senders, int(self.state["cycle"])
-        waiting = host["packet"] >= 0
-        age = np.where(
-            waiting, now - self.state["packet"]["created"][np.maximum(host["packet"], 0)], now - host["next_time"]
-        )
-        replies = reply_ages(self.state) if "replier" in self.state.arrays else np.zeros(1)
-        means = (float(np.maximum(each, 0).mean()) if len(each) else 0.0 for each in (age, replies))
-        return np.array([*means, acknowledge_age(self.state)])
-
     @property
     def sample_cycles(self) -> int:
         """Cycles of one sample."""
@@ -420,7 +406,7 @@ class Simulation:
         started = time.process_time()
         warmup = self.warm_up(progress)
         self.reset_measures()
-        first_delays, cycles = self.queue_delays(), 0
+        first_delays, cycles = queue_delays(self.state), 0
         samples: list[tuple[int, int]] = []
         stop = "max_cycles"
         _, least, most = run_lengths(self.config, self.built)
@@ -459,4 +445,4 @@ class Simulation:
     def _growth(self, first_delays: NDArray[np.float64], cycles: int) -> float:
         if self.classes is not None:
             return float(self.classes.growth(self.state, cycles).max())
-        return float((self.queue_delays() - first_delays).max()) / cycles
+        return float((queue_delays(self.state) - first_delays).max()) / cycles
