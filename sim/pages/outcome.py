@@ -71,7 +71,11 @@ def _run(result: ResultSet) -> Iterator[Fact]:
 
 def _hits(result: ResultSet) -> Iterator[Fact]:
     totals = result.metadata.get("totals")
-    if isinstance(totals, Mapping) and totals.get("lookups") and "hit_rate" in totals:
+    if not isinstance(totals, Mapping) or not {"lookups", "hit_rate"} <= set(totals):
+        return
+    if totals["lookups"] == 0:
+        yield Fact("lookups", "0", "no packet was looked up")
+    else:
         yield Fact("hit rate", f"{100 * totals['hit_rate']:.4g} %", f"{thousands(totals['lookups'])} lookups")
 
 
