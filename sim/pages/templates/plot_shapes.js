@@ -39,6 +39,13 @@ var PlotShapes = (function () {
     return bars.length > 0 && bars.length === figure.data.length && bars.length * new Set(bars[0].x).size <= 4;
   }
 
+  // lines of a legend above a plot of this width: its columns are as wide as the longest name
+  function legendLines(data, width) {
+    if (data.length < 2) { return 0; }
+    var longest = data.reduce(function (most, trace) { return Math.max(most, String(trace.name || "").length); }, 1);
+    return Math.ceil(data.length / Math.max(1, Math.floor(width / (7.2 * longest + 48))));
+  }
+
   // a curve that lies on an earlier one, or on most of it: thinner, dashed, and its name says so
   function tellCovered(traces) {
     traces.forEach(function (trace, number) {
@@ -65,5 +72,5 @@ var PlotShapes = (function () {
     });
   }
 
-  return { spaceNames: spaceNames, lieDown: lieDown, fewBars: fewBars, tellCovered: tellCovered };
+  return { spaceNames: spaceNames, lieDown: lieDown, fewBars: fewBars, legendLines: legendLines, tellCovered: tellCovered };
 })();

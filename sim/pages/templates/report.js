@@ -94,7 +94,13 @@
     var narrow = window.innerWidth < 600, figure = figures[index];
     var shown = PlotShapes.lieDown(figure.columns ? explore(figure, index) : figure, narrow);
     var place = document.getElementById("figure-" + (index + 1));
-    place.style.height = shown.lying ? Math.max(220, Math.min(1400, 120 + 26 * shown.lying)) + "px" : place.dataset.height + "px";
+    var most = narrow ? 40 : 100, width = place.clientWidth - 76;
+    shown.data.forEach(function (trace) {  // the names of series have their room above the plot
+      if (trace.name && trace.name.length > most) { trace.name = trace.name.slice(0, most / 2 - 1) + "…" + trace.name.slice(-most / 2); }
+    });
+    var lines = shown.layout.showlegend === false ? 0 : PlotShapes.legendLines(shown.data, width);
+    var height = shown.lying ? Math.max(220, Math.min(1400, 120 + 26 * shown.lying)) : Number(place.dataset.height);
+    place.style.height = height + 19 * Math.max(0, lines - 2) + "px";
     place.style.maxWidth = !narrow && figure.columns && PlotShapes.fewBars(shown) ? "560px" : "";
     var layout = layoutOf(shown);
     if (narrow) { layout.dragmode = false; }  // a finger scrolls the page

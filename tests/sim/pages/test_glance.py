@@ -151,9 +151,10 @@ window.addEventListener("load", function () { setTimeout(function () {
       return getComputedStyle(cell, "::before").content;
     }),
     broken: broken.map(function (cell) { return cell.textContent; }), width: window.innerWidth,
-    cut: Array.from(document.querySelectorAll(".bartext"), function (text) {
+    cut: Array.from(document.querySelectorAll(".bartext, .legendtext"), function (text) {
       return text.getBoundingClientRect().right > text.ownerSVGElement.getBoundingClientRect().right;
-    })
+    }),
+    room: document.querySelectorAll(".js-plotly-plot .nsewdrag")[1].getBoundingClientRect().height > 180
   }, "*");
 }, 500); });
 </script></body>"""
@@ -174,13 +175,20 @@ def test_tables_on_a_phone_hide_and_break_nothing(tmp_path: Path) -> None:
                   [["mean latency of a packet with its lookups, ns", 1234.5, 12345.6]])
     names = ["a long name of a bar", "another long name of a bar"]
     chart = bars("d", names, {"one": [0.357, 87.536]}, y="W")
-    page = Report("t", "s", [Section("x", items=[glanced, pair, three, chart])])
+    series = [f"a folder/sweep variant_with_a_long_name_{number}" for number in range(8) for _ in "12"]
+    many = Explorer(
+        "e", {"load": [1, 2] * 8, "latency": list(range(16)), "by": series}, "load", "latency", "by",
+        ["load"], ["latency"], ["by"],
+    )  # fmt: skip
+    longer = Table("f", heads, [[f"runs/{k}", "torus of 8x8x8", "uniform", "saturates at 0.3"] for k in range(20)])
+    page = Report("t", "s", [Section("x", items=[glanced, pair, three, chart, many, longer])])
     (tmp_path / "page.html").write_text(render(page).replace("</body>", PHONE), encoding="utf-8")
     (tmp_path / "frame.html").write_text(FRAME, encoding="utf-8")
     told = _told(tmp_path, tmp_path / "frame.html")
     assert told == {
-        "hidden": [False] * 3, "heads": ["none", '"network"', '"traffic"', '"what came out"'], "width": 390,
-        "broken": [*["flits that left the network in the measurement"] * 2, "0123456789abcdef" * 4], "cut": [False] * 2,
+        "hidden": [False] * 4, "heads": ["none", '"network"', '"traffic"', '"what came out"'], "width": 390,
+        "broken": [*["flits that left the network in the measurement"] * 2, "0123456789abcdef" * 4],
+        "cut": [False] * 10, "room": True,
     }  # fmt: skip
 
 
