@@ -96,6 +96,8 @@ window.addEventListener("load", function () { setTimeout(function () {
     }
   });
   told.clash = clash;
+  var outcome = document.querySelector("table.words").parentNode;
+  told.hidden = outcome.scrollWidth - outcome.clientWidth > 1;
   told.hint = document.querySelector(".hint").textContent;
   document.body.innerHTML = "<pre id=told>" + JSON.stringify(told) + "</pre>";
 }, 500); });
@@ -123,15 +125,18 @@ def test_faults_of_plots_and_tables_in_a_browser(tmp_path: Path) -> None:
         ["load"], ["latency"], ["by"],
     )  # fmt: skip
     wide = Table("wide", [Column(f"a column of number {k}") for k in range(20)], [list(range(20))] * 40)
+    said = ["runs/of_today/first", "torus (radices 4 x 4 x 4, 4 VCs, 8 fl.)", "mg.A.64 and others (64 ranks), linear",
+            "makespan 1.516 ms (79896 messages)", "energy 0.01657 J (without 0.02676 J)"]
+    words = Table("words", [Column(name) for name in ("result", "network", "traffic", "outcome", "costs")], [said])
     two = Explorer("two", {"x": ["first", "second"], "bytes": [2e9, 4e9]}, "x", "bytes", "", ["x"], ["bytes"],
                    style="bars")
-    page = Report("t", "s", [Section("x", items=[bars("b", names, {"one": range(9)}, y="y"), curve, two, wide])])
+    page = Report("t", "s", [Section("x", items=[bars("b", names, {"one": range(9)}, y="y"), curve, two, wide, words])])
     file = tmp_path / "page.html"
     file.write_text(render(page).replace("</body>", SCRIPT), encoding="utf-8")
     told = _told(tmp_path, file)
     assert told == {
         "lies": "h", "names": ["p", "q (on p)", "r (partly on p)"], "dash": "dot", "turned": 0, "clash": 0,
-        "blocks": False, "ticks": "4G",
+        "blocks": False, "ticks": "4G", "hidden": False,
         "hint": "Scroll: more columns at the right, more rows below (40 in all).",
     }  # fmt: skip
 
