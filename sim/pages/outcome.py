@@ -169,7 +169,7 @@ def _jobs(result: ResultSet) -> Iterator[Fact]:
 def _rules(result: ResultSet) -> Iterator[Fact]:
     table = _table(result, "rule_caches", "policy", "entries", "hit_rate", "wrong")
     if table is not None:
-        row = table.loc[table["hit_rate"].idxmax()]
+        row = table.iloc[int(table["hit_rate"].to_numpy().argmax())]
         note = f"{row['policy']}, {thousands(row['entries'])} entries; {thousands(table['wrong'].sum())} wrong answers"
         yield Fact("best hit rate", f"{100 * row['hit_rate']:.4g} %", note)
 
