@@ -9,7 +9,7 @@ from pandas.api.types import is_bool_dtype, is_numeric_dtype
 
 from hopforge.sim.pages.report import Explorer
 
-__all__ = ["LARGEST_PLOT", "cells", "explorer"]
+__all__ = ["LARGEST_PLOT", "cells", "explorer", "side_by_side"]
 
 LARGEST_PLOT = 20_000
 """Rows of a table that are plotted."""
@@ -20,15 +20,18 @@ NEAR_ONE = 0.9
 _MOST_SERIES = 24
 _X = (
     "load", "offered_load", "cycle", "end_cycle", "start_cycle", "time_us", "time_ns", "rank", "t_max", "router",
-    "switch", "port_class", "routers", "entries", "targets",
+    "switch", "port_class", "routers", "entries", "targets", "bytes",
 )  # fmt: skip
 _Y = (
     "latency", "hit_rate", "finish_cycle", "finish_s", "engine_ratio", "makespan_s", "million_per_s",
     "million_flit_hops_per_s", "cpu_s", "packet_over_flow", "mean_hops", "bandwidth", "area_um2", "delay_ns", "cells",
-    "score", "load",
+    "score", "load", "cycles",
 )  # fmt: skip
-_SERIES = ("variant", "method", "recipe", "pattern", "engine", "seed")
-_IDENTITY = ("router", "port", "rank", "host", "seed", "seeds", "number", "packet", "member", "to_router", "dst")
+_SERIES = ("variant", "method", "recipe", "pattern", "engine", "seed", "by", "result")
+_IDENTITY = (
+    "router", "port", "rank", "host", "seed", "seeds", "number", "packet", "member", "to_router", "dst", "peer", "vc",
+    "out_port", "out_vc", "flit", "bit", "trace", "group",
+)  # fmt: skip
 
 
 def explorer(
@@ -37,6 +40,7 @@ def explorer(
     """Return a plot of the table with a first choice of axes; None for a table with nothing to plot.
 
     Latencies of saturated points are left out: the queues of the hosts grow, and their mean with the length of the run.
+    So is -1, the latency of what did not arrive. Numbers that are only names, as of ports, are not plotted first.
     More than `LARGEST_PLOT` rows are thinned evenly, and the caption says so.
     """
     table = table.loc[:, ~table.columns.duplicated()]
@@ -48,7 +52,7 @@ def explorer(
     words = [name for name in varied if name not in numbers]
     x = _first_x(table, varied, numbers, words)
     values = [name for name in numbers if name != x]
-    if not values:
+    if not set(values) - set(_IDENTITY):
         return None
     y = _prefer(_Y, values) or _first_y(table, values)
     kinds = [name for name in varied if not _distinct(table[name], _most_series(table[name]) + 1)]
@@ -59,10 +63,10 @@ def explorer(
     step = -(-len(table) // LARGEST_PLOT)
     if step > 1:
         caption = f"{caption} One of every {step} rows, of {len(table)} in all.".strip()
-    shown = _without_saturated(table.iloc[::step])
+    shown = _measured_latencies(table.iloc[::step])
     high = "rate" in y and table[y].min() > NEAR_ONE  # bars from 0 would all look alike
     lies = "markers" if high else "bars"
-    style = lies if x in words else "markers" if not by and not _separates(table, x, "") else "lines"
+    style = lies if x in words else "lines" if _separates(table, x, by) else "markers"
     return Explorer(
         title,
         {name: cells(shown[name]) for name in varied},
@@ -77,6 +81,25 @@ def explorer(
         command,
         {} if units is None else units,
     )
+
+
+def side_by_side(table: pd.DataFrame) -> pd.DataFrame:
+    """Return the rows of `hopforge compare` for a plot: a column for each figure, which have units of their own.
+
+    Each result has a row at each load, or whatever names the rows; ``result`` tells which. Saturated latencies are left
+    out. Of results of one row only the differences in per cent can stand in one plot.
+    """
+    apart = ("figure", "first", "second", "difference", "difference_percent", "interval", "verdict")
+    names = [str(name) for name in table.columns if name not in apart and table[name].nunique() > 1]
+    if not names:
+        return table[["figure", "difference_percent"]]
+    parts = []
+    for side in ("first", "second"):
+        values = table.assign(value=table[side].where(table["verdict"] != "saturated"))
+        part = values.pivot_table(index=names, columns="figure", values="value", sort=False).reset_index()
+        called = part.pop("variant").astype(str) + f" {side}" if "variant" in names and len(names) > 1 else side
+        parts.append(part.assign(result=called))
+    return pd.concat(parts, ignore_index=True)
 
 
 def cells(column: pd.Series) -> list[Any]:
@@ -135,11 +158,13 @@ def _separates(table: pd.DataFrame, x: str, by: str) -> bool:
     return not table.duplicated(names).any()
 
 
-def _without_saturated(table: pd.DataFrame) -> pd.DataFrame:
-    if "saturated" not in table or not is_bool_dtype(table["saturated"]):
-        return table
+def _measured_latencies(table: pd.DataFrame) -> pd.DataFrame:
+    """Return the table without latencies of saturated points and of what did not arrive."""
+    known = pd.Series(data=True, index=table.index)
+    if "saturated" in table and is_bool_dtype(table["saturated"]):
+        known = ~table["saturated"].astype(bool)
     table = table.copy()
     for name in table.columns:
         if "latency" in name and is_numeric_dtype(table[name]):
-            table[name] = table[name].astype(float).where(~table["saturated"])
+            table[name] = table[name].where(known & (table[name] != -1), np.nan)
     return table

@@ -1,26 +1,28 @@
 """The first screen of the report: which network, which traffic, what came out, what it costs."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import PurePath
 from typing import Any
 
-import pandas as pd
-
 from hopforge.sim.pages.find import ResultSet
-from hopforge.sim.pages.report import Column, Fact, Section, Table, thousands
-from hopforge.sim.run.knee import knee_of, knee_words
+from hopforge.sim.pages.outcome import outcome
+from hopforge.sim.pages.report import Column, Fact, Section, Table
 
 __all__ = ["glance"]
 
-_MOST_ROWS, _MOST_VARIANTS = 40, 6
+_MOST_ROWS = 40
 _SHAPES = ("radices", "sizes", "k", "n", "p", "a", "h", "g", "q", "routers", "degree")
+_WITH_CACHES = frozenset({"hits", "wavelengths"})
+#: kinds of results that read neither buffers nor packets of the configuration
+_WITHOUT_FLITS = _WITH_CACHES | {"app", "bounds", "collectives", "compare", "cosim", "jobs", "mutate", "route", "rules"}
 
 
 def glance(sets: Sequence[ResultSet]) -> Section | None:
-    """Return cards of a run of a network, or a table of several; None if there is no such run."""
+    """Return cards of a result, or a table of several; None if there is none that says what came out."""
     known = [(result, parts) for result in sets if (parts := _parts(result)) is not None]
     if not known:
         return None
-    text = "" if any(cost for _, (*_, cost) in known) else (
+    text = "" if any(cost for _, (*_, cost) in known) or not any(network for _, (network, *_) in known) else (
         "These results do not say what the hardware costs. “hopforge synth” measures area and delay, "
         "“hopforge energy” the energy of gates, “hopforge app” the energy of a program."
     )  # fmt: skip
@@ -33,13 +35,10 @@ def glance(sets: Sequence[ResultSet]) -> Section | None:
 
 
 def _parts(result: ResultSet) -> tuple[list[Fact], ...] | None:
-    """Return what is known of a run; None for no run of a network, or one whose files hold something else."""
-    if not isinstance(result.config.get("topology"), Mapping):
-        return None
+    """Return what is known of a result; None where nothing came out that is known, or its files hold something else."""
     try:
-        outcome = _outcome(result)
-        network = [Fact("network", *_network(result))]
-        return (network, list(_traffic(result)), outcome, _cost(result)) if outcome else None
+        found = outcome(result)
+        return (list(_network(result)), list(_traffic(result)), found, list(_cost(result))) if found else None
     except (ArithmeticError, AttributeError, KeyError, TypeError, ValueError):  # of another version, or edited
         return None
 
@@ -48,17 +47,27 @@ def _told(facts: Sequence[Fact]) -> str:
     """Return cards as words in a cell."""
     words = []
     for fact in facts:
-        label = "" if fact.label in ("network", "traffic") else f"{fact.label} "
+        label = "" if fact.label in ("network", "traffic", "hardware") else f"{fact.label} "
         words.append(f"{label}{fact.value}" + (f" ({fact.note})" if fact.note else ""))
     return "; ".join(words) or "–"
 
 
-def _network(result: ResultSet) -> tuple[str, str]:
-    topology, router = result.config["topology"], result.config.get("router", {})
-    shape = ", ".join(f"{key} {_plain(topology[key])}" for key in _SHAPES if topology.get(key) is not None)
-    words = [f"{router['vcs']} VCs"] if isinstance(router, Mapping) and "vcs" in router else []
-    words += [f"buffers of {router['buffer_flits']} flits"] if words and "buffer_flits" in router else []
-    return f"{topology.get('kind', '?')}", ", ".join([shape, *words]).strip(", ")
+def _network(result: ResultSet) -> Iterator[Fact]:
+    topology, router, lookup = (result.config.get(name, {}) for name in ("topology", "router", "lookup"))
+    machine = result.metadata.get("machine")
+    if result.kind == "jobs" and isinstance(machine, Mapping):
+        yield Fact("network", f"{_plain(machine['dims'])} nodes", f"processors each: {machine['ppn']}")
+    if not isinstance(topology, Mapping) or not topology:
+        return
+    words = [f"{key} {_plain(topology[key])}" for key in _SHAPES if topology.get(key) is not None]
+    if topology.get("file"):
+        words.append(PurePath(str(topology["file"])).name)
+    if result.kind in _WITH_CACHES:
+        words.append(f"caches of {lookup['cache']['entries']} entries")
+    elif result.kind not in _WITHOUT_FLITS and isinstance(router, Mapping) and "vcs" in router:
+        words.append(f"{router['vcs']} VCs")
+        words += [f"buffers of {router['buffer_flits']} flits"] if "buffer_flits" in router else []
+    yield Fact("network", f"{topology.get('kind', '?')}", ", ".join(words))
 
 
 def _plain(value: Any) -> str:
@@ -67,61 +76,42 @@ def _plain(value: Any) -> str:
 
 def _traffic(result: ResultSet) -> Iterator[Fact]:
     traffic, workload = result.config.get("traffic", {}), result.config.get("workload")
-    if result.kind == "hits" and isinstance(workload, Mapping):
-        yield Fact("traffic", str(workload.get("benchmark", workload.get("kind", "?"))), "replayed workload")
-    elif isinstance(traffic, Mapping):
+    ran = next((result.tables[name] for name in ("app", "runs") if "program" in result.tables.get(name, ())), None)
+    if ran is not None:
+        yield Fact("traffic", ", ".join(map(str, ran["program"].unique()[:4])), f"{ran['ranks'].iloc[0]} ranks")
+    elif result.kind == "hits" and isinstance(workload, Mapping):
+        replayed = result.metadata.get("workload", {})
+        ranks = f", {replayed['ranks']} ranks" if replayed.get("ranks") else ""
+        name = replayed.get("name") or workload.get("benchmark", workload.get("kind", "?"))
+        yield Fact("traffic", str(name), f"replayed workload{ranks}")
+    elif result.kind == "cosim":
+        yield Fact("hardware", str(result.metadata.get("top", "?")), "random traffic, beside its golden model")
+    elif result.kind not in _WITHOUT_FLITS and isinstance(traffic, Mapping) and traffic:
         routing = result.config.get("routing", {})
-        note = f"packets of {_lengths(traffic)} flits, routing {routing.get('algorithm', '?')}"
+        note = f"packets of {_lengths(traffic)}, routing {routing.get('algorithm', '?')}"
         pattern = str(traffic.get("file") or traffic.get("pattern", "?"))
         classes = traffic.get("classes")
         if classes:
             pattern = ", ".join(str(each.get("pattern") or pattern) for each in classes)
             note = f"classes {', '.join(str(each.get('name')) for each in classes)}, {note.partition(', ')[2]}"
         yield Fact("traffic", pattern, note)
+    elif result.kind == "bounds":
+        yield Fact("traffic", str(traffic.get("file") or traffic.get("pattern", "?")), "")
 
 
 def _lengths(traffic: Mapping[str, Any]) -> str:
     between, some = traffic.get("packet_range"), traffic.get("packet_lengths")
-    if between:
-        return " to ".join(map(str, between))
-    return ", ".join(map(str, some)) if some else str(traffic.get("packet_flits", "?"))
+    said = " to ".join(map(str, between)) if between else ", ".join(map(str, some)) if some else ""
+    said = said or str(traffic.get("packet_flits", "?"))
+    return f"{said} flit" if said == "1" else f"{said} flits"
 
 
-def _outcome(result: ResultSet) -> list[Fact]:
-    tables = result.tables
-    curve = tables.get("curve")
-    if curve is not None and {"load", "saturated", "accepted"} <= set(map(str, curve.columns)):
-        return list(_knees(curve))
-    run = tables.get("measurement")
-    if run is not None and len(run) == 1 and {"latency", "accepted", "load"} <= set(map(str, run.columns)):
-        row = run.iloc[0]
-        if bool(row.get("saturated", False)):
-            return [Fact("accepted, saturated", f"{row['accepted']:.4g}", f"of {row['load']:.4g} offered")]
-        note = f"at load {row['load']:.4g}, below saturation; one load tells no knee (hopforge sweep)"
-        if pd.isna(row["latency"]):
-            return [Fact("latency", "–", f"no packet arrived at load {row['load']:.4g}")]
-        return [Fact("latency", f"{row['latency']:.4g} cycles", note)]
-    totals = result.metadata.get("totals")
-    if isinstance(totals, Mapping) and totals.get("lookups"):
-        return [Fact("hit rate", f"{100 * totals['hit_rate']:.4g} %", f"{thousands(totals['lookups'])} lookups")]
-    return []
-
-
-def _knees(curve: pd.DataFrame) -> Iterator[Fact]:
-    """Say between which loads of a sweep each variant saturates."""
-    groups = curve.fillna({"variant": ""}).groupby("variant", sort=False) if "variant" in curve else [("", curve)]
-    for number, (key, rows) in enumerate(groups):
-        variant = str(key) if isinstance(key, str) else ""
-        if number == _MOST_VARIANTS:
-            return
-        label = f"{variant} saturates" if variant else "saturates"
-        value, known = knee_words(knee_of(rows["load"].tolist(), rows["saturated"].astype(bool).tolist()))
-        yield Fact(label, value, f"accepts at most {rows['accepted'].max():.4g}; {known}")
-
-
-def _cost(result: ResultSet) -> list[Fact]:
+def _cost(result: ResultSet) -> Iterator[Fact]:
     totals = result.metadata.get("totals")
     if isinstance(totals, Mapping) and isinstance(totals.get("switch_power_w"), int | float):
         note = f"without cache {totals.get('conventional_switch_power_w', float('nan')):.3g} W"
-        return [Fact("power of the lookups of a switch", f"{totals['switch_power_w']:.3g} W", note)]
-    return []
+        yield Fact("power of the lookups of a switch", f"{totals['switch_power_w']:.3g} W", note)
+    ran = result.tables.get("app")
+    if ran is not None and len(ran) == 1 and {"energy_j", "conventional_energy_j"} <= set(ran.columns):
+        note = f"without caches {ran['conventional_energy_j'].iloc[0]:.4g} J"
+        yield Fact("energy of all switches", f"{ran['energy_j'].iloc[0]:.4g} J", note)

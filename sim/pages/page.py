@@ -7,11 +7,12 @@ from typing import Any
 import pandas as pd
 import yaml
 
-from hopforge.sim.pages.explore import cells, explorer
+from hopforge.sim.pages.explore import cells, explorer, side_by_side
 from hopforge.sim.pages.find import Found, ResultSet
 from hopforge.sim.pages.glance import glance
 from hopforge.sim.pages.hit_page import REGULAR, HitRun, consequence_section, hit_section
 from hopforge.sim.pages.network_item import DRAWN_ONLY, ViewBudget, report_view
+from hopforge.sim.pages.outcome import outcome
 from hopforge.sim.pages.report import Column, Fact, Figure, Item, Listing, Picture, Report, Section, Table, bars
 from hopforge.sim.pages.timeline import TIMELINE, has_timeline, timeline_items
 
@@ -26,6 +27,8 @@ _APART = (
     "command", "kind", "files", "config", "versions", "assumptions", "comparisons", "results", "recipes", "blocks",
     "survivors", "columns",
 )  # fmt: skip
+#: tables of one row that tell what a run measured
+_MAIN = ("measurement", "program", "app")
 _MEASURES = (
     ("hit_rate", "hit rate"),
     ("latency", "latency, cycles"),
@@ -115,7 +118,8 @@ def _overview(found: Found) -> Section:
 
 def _headline(result: ResultSet) -> str:
     """Return the figures that matter most, if the result has any that are known."""
-    rows = [table.iloc[0].to_dict() for table in result.tables.values() if len(table) == 1]
+    tables = sorted(result.tables.items(), key=lambda named: named[0] not in _MAIN)  # not the latency of acknowledges
+    rows = [table.iloc[0].to_dict() for _, table in tables if len(table) == 1]
     totals = result.metadata.get("totals")
     for row in [totals] if isinstance(totals, dict) else rows:
         known = [key for key, _ in _MEASURES if _is_figure(row.get(key))]
@@ -126,21 +130,28 @@ def _headline(result: ResultSet) -> str:
         words = [f"{name} {row[key]:.6g}" for key, name in _MEASURES if key in known]
         if words:
             return ", ".join(words)
-    result_facts = result.metadata.get("result")
-    if isinstance(result_facts, dict) and isinstance(result_facts.get("mismatches"), int):
-        return f"{_count(result_facts['mismatches'], 'mismatch')}"
-    comparison = result.tables.get("comparison")
-    if comparison is not None:
-        return _count(len(comparison), "comparison") + " with the paper"
+    comparison = _columns(result, "comparison")
+    if "deviation_percent" in comparison:
+        return _count(len(result.tables["comparison"]), "comparison") + " with the paper"
     curve = result.tables.get("curve")
     if curve is not None and "accepted" in curve and len(curve):
         return f"accepted at most {curve['accepted'].max():.4g}"
-    return _best(result)
+    return _best(result) or _came_out(result)
+
+
+def _came_out(result: ResultSet) -> str:
+    try:
+        return ", ".join(f"{fact.label} {fact.value}" for fact in outcome(result))
+    except (ArithmeticError, AttributeError, KeyError, TypeError, ValueError):  # of another version, or edited
+        return ""
 
 
 def _is_figure(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and value == value  # noqa: PLR0124 - no nan
 
+
+#: other words of a unit in names of columns
+_ALSO = {"cycles": ("cycle",), "s": ("seconds",), "million packets per second": ("mpps",), "flits": ("flit",)}
 
 #: table, column, how its largest value is told
 _BEST = (
@@ -246,7 +257,7 @@ def _known(result: ResultSet) -> tuple[list[Fact], list[Item]]:
     if {"ports", "classes"} <= set(result.tables) and "totals" in result.metadata:
         try:
             run = _hit_run(result)
-            label = result.folder
+            label = result.folder if result.folder != "." else _text(result.config.get("name", "with cache"))
             sections = [
                 section({label: run}, {label: result.command}) for section in (hit_section, consequence_section)
             ]
@@ -294,7 +305,8 @@ def _generic(result: ResultSet, rows: int) -> Iterator[Item]:
             yield Table(name, [Column("quantity"), Column("value")], values, "", result.command)
             continue
         file = f"{result.folder}/{result.files[name]}".removeprefix("./")
-        plot = explorer(name, table, result.command, units=units)
+        two = {"figure", "first", "second", "difference_percent", "verdict"} <= set(_columns(result, name))
+        plot = explorer(name, side_by_side(table) if two else table, result.command, units=units)
         if plot is not None:
             yield plot
         yield _table(name if plot is None else f"{name}, rows", table, rows, file, result.command, units)
@@ -319,7 +331,8 @@ def _units(result: ResultSet, name: str) -> dict[str, str]:
 def _says(column: str, unit: str) -> bool:
     """Tell whether a column's name is its unit or ends with it."""
     typed = unit.casefold().replace("µ", "u").replace("²", "2").replace("%", "percent")
-    return f"_{column.casefold()}".endswith(f"_{typed}")
+    words = (typed, *_ALSO.get(typed, ()))
+    return f"_{column.casefold()}".endswith(tuple(f"_{word}" for word in words))
 
 
 def _shared_units(results: list[ResultSet], name: str) -> dict[str, str]:

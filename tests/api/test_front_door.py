@@ -2,6 +2,7 @@
 
 import copy
 import pickle
+import re
 import threading
 from fractions import Fraction
 from pathlib import Path
@@ -70,9 +71,9 @@ def test_what_other_processes_can_be_given() -> None:
     assert (str(again), again.mistakes) == (str(caught.value), caught.value.mistakes)
     short = config.replace({"simulation.min_cycles": 1000, "simulation.max_cycles": 1000})
     result = hf.simulate(short, load=0.1, progress=False)
-    for found in (result, hf.compare(result, result)):
+    for found, parts in ((result, "its table or dict(result.values)"), (hf.compare(result, result), "its table")):
         assert len(found.table)  # also after tables were made
-        said = f"^{type(found).__name__} cannot be pickled or copied: return its table or "
+        said = re.escape(f"{type(found).__name__} cannot be pickled or copied: return {parts}, or write it to a folder")
         for hand in (pickle.dumps, copy.deepcopy):
             with pytest.raises(TypeError, match=said):
                 hand(found)

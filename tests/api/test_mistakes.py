@@ -56,6 +56,21 @@ MISTAKES: list[tuple[Callable[[], object], type[Exception], str]] = [
      "the first result and the second result: no row of measurement in common (load 0.1; load 0.2)"),
     (lambda: hf.jobs(generate="typed", dims=2.5), TypeError,  # type: ignore[arg-type]
      "dims must be whole numbers as (8, 8, 4), not 2.5"),
+    (lambda: hf.route(MESH, fail=[(0, 1)]), TypeError,  # type: ignore[list-item]
+     "fail must be a list of texts, not [(0, 1)]"),
+    (lambda: hf.route(MESH, fail_switch=[True]), TypeError,  # type: ignore[list-item]
+     "fail_switch must be a list of texts, not [True]"),
+    (lambda: hf.simulate(MESH, load=float("nan")), hf.UserError, "load must be at least 0, not nan"),
+    (lambda: hf.simulate(MESH, load=np.float32("nan")), hf.UserError, "load must be at least 0, not nan"),
+    (lambda: hf.load(3), TypeError, "load takes the name of a file, not int"),  # type: ignore[arg-type]
+    (lambda: hf.load(""), hf.ConfigError, "load takes the name of a file, not an empty text"),
+    (lambda: hf.simulate("name: m\ntopology: {kind: ring}\n"), hf.ConfigError,
+     "load takes the name of a file, not its text, which hopforge.loads takes"),
+    (lambda: hf.network("petersen.txt"), TypeError, "expected a graph of networkx or an adjacency matrix, not str"),
+    (lambda: hf.network({0: [1]}), TypeError,  # type: ignore[arg-type]
+     "expected a graph of networkx or an adjacency matrix, not dict"),
+    (lambda: hf.sweep(MESH, workers=1, progress=False)["latency"], KeyError,
+     "latency; known: none; result.table has a column for each figure"),
 ]  # fmt: skip
 
 

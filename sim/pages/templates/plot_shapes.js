@@ -33,7 +33,20 @@ var PlotShapes = (function () {
     }) };
   }
 
-  // a curve that lies on an earlier one: thinner, dashed, and its name says so
+  // two or three bars over the whole width are blocks, not bars
+  function fewBars(figure) {
+    var bars = figure.data.filter(function (trace) { return trace.type === "bar" && trace.orientation !== "h"; });
+    return bars.length > 0 && bars.length === figure.data.length && bars.length * new Set(bars[0].x).size <= 4;
+  }
+
+  // lines of a legend above a plot of this width: its columns are as wide as the longest name
+  function legendLines(data, width) {
+    if (data.length < 2) { return 0; }
+    var longest = data.reduce(function (most, trace) { return Math.max(most, String(trace.name || "").length); }, 1);
+    return Math.ceil(data.length / Math.max(1, Math.floor(width / (7.2 * longest + 48))));
+  }
+
+  // a curve that lies on an earlier one, or on most of it: thinner, dashed, and its name says so
   function tellCovered(traces) {
     traces.forEach(function (trace, number) {
       var values = trace.y.filter(function (value) { return typeof value === "number"; });
@@ -49,15 +62,15 @@ var PlotShapes = (function () {
         if (both > 2 && near >= 0.6 * both) {
           trace.line = Object.assign({}, trace.line, { dash: "dot", width: 1.6 });
           trace.marker = Object.assign({}, trace.marker, { symbol: "circle-open", size: 10 });
-          trace.covers = traces[k].name;
+          trace.covers = (near < both ? "partly on " : "on ") + traces[k].name;
           return;
         }
       }
     });
     traces.forEach(function (trace) {
-      if (trace.covers) { trace.name += " (on " + trace.covers + ")"; delete trace.covers; }
+      if (trace.covers) { trace.name += " (" + trace.covers + ")"; delete trace.covers; }
     });
   }
 
-  return { spaceNames: spaceNames, lieDown: lieDown, tellCovered: tellCovered };
+  return { spaceNames: spaceNames, lieDown: lieDown, fewBars: fewBars, legendLines: legendLines, tellCovered: tellCovered };
 })();

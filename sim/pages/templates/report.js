@@ -22,7 +22,7 @@
     layout.hoverlabel = { bgcolor: css("--panel"), bordercolor: css("--line"), font: { color: css("--ink") } };
     layout.modebar = { color: css("--soft"), activecolor: css("--accent"), bgcolor: "rgba(0,0,0,0)" };
     Object.keys(layout).filter(function (key) { return /^[xy]axis/.test(key); }).concat(["xaxis", "yaxis"]).forEach(function (key) {
-      layout[key] = Object.assign({ gridcolor: css("--line"), zerolinecolor: css("--line"), linecolor: css("--line"), automargin: true }, layout[key]);
+      layout[key] = Object.assign({ gridcolor: css("--line"), zerolinecolor: css("--line"), linecolor: css("--line"), automargin: true, exponentformat: "SI" }, layout[key]);
       if (layout[key].title) { layout[key].title = Object.assign({ standoff: 8 }, layout[key].title); }
     });
     shortenNames(figure.data, layout.xaxis, narrow ? 14 : 30);
@@ -69,7 +69,7 @@
         trace.type = rows.length > 5000 ? "scattergl" : "scatter";
         trace.mode = want.style === "markers" ? "markers" : "lines+markers";
         trace.line = { dash: ["solid", "dash", "dot", "dashdot"][Math.floor(number / 6) % 4] };
-        trace.marker = { size: rows.length > 300 ? 4 : 6 };
+        trace.marker = { size: rows.length > 300 ? 4 : 6, symbol: ["circle", "square", "diamond", "cross"][Math.floor(number / 6) % 4] };
       }
       if (error) { trace.error_y = { type: "data", array: pick(error), thickness: 1, width: 3 }; }
       return trace;
@@ -94,7 +94,14 @@
     var narrow = window.innerWidth < 600, figure = figures[index];
     var shown = PlotShapes.lieDown(figure.columns ? explore(figure, index) : figure, narrow);
     var place = document.getElementById("figure-" + (index + 1));
-    place.style.height = shown.lying ? Math.max(220, Math.min(1400, 120 + 26 * shown.lying)) + "px" : place.dataset.height + "px";
+    var most = narrow ? 40 : 100, width = place.clientWidth - 76;
+    shown.data.forEach(function (trace) {  // the names of series have their room above the plot
+      if (trace.name && trace.name.length > most) { trace.name = trace.name.slice(0, most / 2 - 1) + "…" + trace.name.slice(-most / 2); }
+    });
+    var lines = shown.layout.showlegend === false ? 0 : PlotShapes.legendLines(shown.data, width);
+    var height = shown.lying ? Math.max(220, Math.min(1400, 120 + 26 * shown.lying)) : Number(place.dataset.height);
+    place.style.height = height + 19 * Math.max(0, lines - 2) + "px";
+    place.style.maxWidth = !narrow && figure.columns && PlotShapes.fewBars(shown) ? "560px" : "";
     var layout = layoutOf(shown);
     if (narrow) { layout.dragmode = false; }  // a finger scrolls the page
     var options = { responsive: true, displaylogo: false, displayModeBar: true, modeBarButtons: narrow ? touch : buttons };

@@ -175,6 +175,12 @@ def load(path: str | os.PathLike[str]) -> Configuration:
     ConfigError
         One line ``file:line: key: reason`` for each mistake; `mistakes` holds the parts.
     """
+    if not isinstance(path, str | os.PathLike):
+        raise TypeError(f"load takes the name of a file, not {type(path).__name__}")
+    if "\n" in os.fspath(path) and not Path(path).exists():
+        raise ConfigError("load takes the name of a file, not its text, which hopforge.loads takes")
+    if not os.fspath(path):
+        raise ConfigError("load takes the name of a file, not an empty text")
     path = Path(path)
     folder = path.absolute().parent  # wherever the program goes then
     with placed(str(path), None):

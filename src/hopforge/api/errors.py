@@ -7,6 +7,7 @@ import sys
 import warnings
 from collections.abc import Iterable, Iterator
 from functools import cache
+from numbers import Real
 from pathlib import Path
 from typing import Any
 
@@ -114,7 +115,7 @@ def number_within(name: str, value: Any, least: float, most: float | None = None
     TypeError
         It is no number.
     UserError
-        It is too small or too large.
+        It is too small or too large, or not a number (NaN).
     """
     if value is None:
         return None
@@ -123,6 +124,8 @@ def number_within(name: str, value: Any, least: float, most: float | None = None
         fits = not isinstance(value, bool) and kind(value) == value
     except (TypeError, ValueError, OverflowError):
         fits = False
+    if kind is float and isinstance(value, Real) and value != value:  # noqa: PLR0124 - NaN
+        raise UserError(f"{name} must be at least {least:g}, not {value}")
     if not fits:
         raise TypeError(f"{name} must be {'a whole number' if kind is int else 'a number'}, not {value!r}")
     if value < least:

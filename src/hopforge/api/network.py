@@ -89,6 +89,8 @@ def _matrix(graph: ArrayLike) -> GraphData:
         links = np.asarray(dense.toarray() if hasattr(dense, "toarray") else dense)
     except ValueError as error:
         raise TopologyError(_NAME, "the adjacency matrix must have rows of one length") from error
+    if links.dtype.kind in "OUS" and links.ndim == 0:  # a name, None, a dictionary
+        raise TypeError(f"expected a graph of networkx or an adjacency matrix, not {type(graph).__name__}")
     if links.ndim != 2 or links.shape[0] != links.shape[1] or not len(links):
         raise TopologyError(_NAME, f"the adjacency matrix must be square, not of shape {links.shape}")
     if links.dtype.kind not in "biuf":

@@ -200,10 +200,9 @@ class Picture:
 
 def no_pickle(kind: type) -> TypeError:
     """Return the error of a result that is pickled, as a pool of processes does: it holds compiled functions."""
-    return TypeError(
-        f"{kind.__name__} cannot be pickled or copied: return its table or dict(result.values), "
-        "or write it to a folder with write()"
-    )
+    parts = "its table or dict(result.values)" if hasattr(kind, "values") else "its table"
+    name = kind.__name__.removeprefix("_")
+    return TypeError(f"{name} cannot be pickled or copied: return {parts}, or write it to a folder with write()")
 
 
 class Result:
@@ -321,7 +320,8 @@ class Result:
             Listing the known ones.
         """
         if name not in self.values:
-            raise KeyError(f"{name}; known: {', '.join(self.values)}")
+            known = ", ".join(self.values) or "none; result.table has a column for each figure"
+            raise KeyError(f"{name}; known: {known}")
         return self.values[name]
 
     def __repr__(self) -> str:

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Iterable, Sequence
+from numbers import Integral
 from pathlib import Path
 from typing import Any
 
@@ -99,6 +100,8 @@ def route(
 
 
 def _texts(name: str, given: Sequence[str]) -> list[str]:
-    if isinstance(given, str) or not isinstance(given, Iterable):
+    wrong = isinstance(given, str) or not isinstance(given, Iterable)
+    several: list[Any] = [] if wrong else list(given)
+    if wrong or not all(isinstance(each, str | Integral) and not isinstance(each, bool) for each in several):
         raise TypeError(f"{name} must be a list of texts, not {given!r}")
-    return [str(each) for each in given]
+    return [str(each) for each in several]

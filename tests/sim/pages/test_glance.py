@@ -81,6 +81,8 @@ SCRIPT = """
 window.addEventListener("load", function () { setTimeout(function () {
   var told = {}, plots = document.querySelectorAll(".js-plotly-plot");
   told.lies = plots[0].data[0].orientation;
+  told.blocks = plots[2].getBoundingClientRect().width > 600;
+  told.ticks = Array.from(plots[2].querySelectorAll(".ytick text"), function (text) { return text.textContent; }).pop();
   told.names = plots[1].data.map(function (trace) { return trace.name; });
   told.dash = plots[1].data[1].line.dash;
   told.turned = Array.from(document.querySelectorAll(".xtick text")).filter(function (text) {
@@ -94,6 +96,8 @@ window.addEventListener("load", function () { setTimeout(function () {
     }
   });
   told.clash = clash;
+  var outcome = document.querySelector("table.words").parentNode;
+  told.hidden = outcome.scrollWidth - outcome.clientWidth > 1;
   told.hint = document.querySelector(".hint").textContent;
   document.body.innerHTML = "<pre id=told>" + JSON.stringify(told) + "</pre>";
 }, 500); });
@@ -116,16 +120,23 @@ def _told(folder: Path, file: Path) -> dict[str, object]:
 def test_faults_of_plots_and_tables_in_a_browser(tmp_path: Path) -> None:
     names = [f"a long name of a bar {number}" for number in range(9)]
     curve = Explorer(
-        "curves", {"load": [1, 2, 3, 4] * 2, "latency": [1, 2, 3, 4] * 2, "by": ["p"] * 4 + ["q"] * 4}, "load",
-        "latency", "by", ["load"], ["latency"], ["by"],
+        "curves", {"load": [1, 2, 3, 4] * 3, "latency": [*[1, 2, 3, 4] * 2, 1, 2, 3, 9],
+                   "by": [name for name in "pqr" for _ in range(4)]}, "load", "latency", "by",
+        ["load"], ["latency"], ["by"],
     )  # fmt: skip
     wide = Table("wide", [Column(f"a column of number {k}") for k in range(20)], [list(range(20))] * 40)
-    page = Report("t", "s", [Section("x", items=[bars("b", names, {"one": range(9)}, y="y"), curve, wide])])
+    said = ["runs/of_today/first", "torus (radices 4 x 4 x 4, 4 VCs, 8 fl.)", "mg.A.64 and others (64 ranks), linear",
+            "makespan 1.516 ms (79896 messages)", "energy 0.01657 J (without 0.02676 J)"]
+    words = Table("words", [Column(name) for name in ("result", "network", "traffic", "outcome", "costs")], [said])
+    two = Explorer("two", {"x": ["first", "second"], "bytes": [2e9, 4e9]}, "x", "bytes", "", ["x"], ["bytes"],
+                   style="bars")
+    page = Report("t", "s", [Section("x", items=[bars("b", names, {"one": range(9)}, y="y"), curve, two, wide, words])])
     file = tmp_path / "page.html"
     file.write_text(render(page).replace("</body>", SCRIPT), encoding="utf-8")
     told = _told(tmp_path, file)
     assert told == {
-        "lies": "h", "names": ["p", "q (on p)"], "dash": "dot", "turned": 0, "clash": 0,
+        "lies": "h", "names": ["p", "q (on p)", "r (partly on p)"], "dash": "dot", "turned": 0, "clash": 0,
+        "blocks": False, "ticks": "4G", "hidden": False,
         "hint": "Scroll: more columns at the right, more rows below (40 in all).",
     }  # fmt: skip
 
@@ -145,9 +156,10 @@ window.addEventListener("load", function () { setTimeout(function () {
       return getComputedStyle(cell, "::before").content;
     }),
     broken: broken.map(function (cell) { return cell.textContent; }), width: window.innerWidth,
-    cut: Array.from(document.querySelectorAll(".bartext"), function (text) {
+    cut: Array.from(document.querySelectorAll(".bartext, .legendtext"), function (text) {
       return text.getBoundingClientRect().right > text.ownerSVGElement.getBoundingClientRect().right;
-    })
+    }),
+    room: document.querySelectorAll(".js-plotly-plot .nsewdrag")[1].getBoundingClientRect().height > 180
   }, "*");
 }, 500); });
 </script></body>"""
@@ -162,18 +174,26 @@ def test_tables_on_a_phone_hide_and_break_nothing(tmp_path: Path) -> None:
     heads = [Column(name) for name in ("result", "network", "traffic", "what came out")]
     glanced = Table("a", heads, [["runs/first", "torus of 8x8x8", "uniform, 4 flits", "saturates between 0.2 and 0.3"]])
     pair = Table("b", [Column("a quantity with a long name in words, flits"), Column("value")],
-                 [["flits that left the network in the measurement", number] for number in ("12345678901", 123456789)])
+                 [["flits that left the network in the measurement", number] for number in ("12345678901", 123456789)]
+                 + [["digest", "0123456789abcdef" * 4]])
     three = Table("c", [Column("quantity"), Column("one"), Column("two")],
                   [["mean latency of a packet with its lookups, ns", 1234.5, 12345.6]])
     names = ["a long name of a bar", "another long name of a bar"]
     chart = bars("d", names, {"one": [0.357, 87.536]}, y="W")
-    page = Report("t", "s", [Section("x", items=[glanced, pair, three, chart])])
+    series = [f"a folder/sweep variant_with_a_long_name_{number}" for number in range(8) for _ in "12"]
+    many = Explorer(
+        "e", {"load": [1, 2] * 8, "latency": list(range(16)), "by": series}, "load", "latency", "by",
+        ["load"], ["latency"], ["by"],
+    )  # fmt: skip
+    longer = Table("f", heads, [[f"runs/{k}", "torus of 8x8x8", "uniform", "saturates at 0.3"] for k in range(20)])
+    page = Report("t", "s", [Section("x", items=[glanced, pair, three, chart, many, longer])])
     (tmp_path / "page.html").write_text(render(page).replace("</body>", PHONE), encoding="utf-8")
     (tmp_path / "frame.html").write_text(FRAME, encoding="utf-8")
     told = _told(tmp_path, tmp_path / "frame.html")
     assert told == {
-        "hidden": [False] * 3, "heads": ["none", '"network"', '"traffic"', '"what came out"'], "width": 390,
-        "broken": ["flits that left the network in the measurement"] * 2, "cut": [False] * 2,
+        "hidden": [False] * 4, "heads": ["none", '"network"', '"traffic"', '"what came out"'], "width": 390,
+        "broken": [*["flits that left the network in the measurement"] * 2, "0123456789abcdef" * 4],
+        "cut": [False] * 10, "room": True,
     }  # fmt: skip
 
 

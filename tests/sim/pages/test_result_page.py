@@ -393,7 +393,7 @@ def test_pages_of_runs_are_shown_again(tmp_path: Path) -> None:
     assert render(result_page(find_results(tmp_path), "x")) == render(page)
     write_sweep(tmp_path / "other", 0)
     titles = [one.title for one in result_page(find_results(tmp_path), "x").sections]
-    assert titles == ["Overview", "Side by side", ".: One", "other (sweep)"]
+    assert titles == ["At a glance", "Overview", "Side by side", ".: One", "other (sweep)"]
 
 
 @pytest.mark.parametrize(

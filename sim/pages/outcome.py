@@ -1,0 +1,199 @@
+"""What came out of a result, in a card or a few: for the first screen of the report and its overview."""
+
+from collections.abc import Callable, Iterator, Mapping
+
+import pandas as pd
+
+from hopforge.sim.pages.find import ResultSet
+from hopforge.sim.pages.report import Fact, thousands
+from hopforge.sim.run.knee import knee_of, knee_words
+
+__all__ = ["outcome", "time_words"]
+
+_MOST = 6
+
+
+def outcome(result: ResultSet) -> list[Fact]:
+    """Return what came out, of the first kind of result that is known; none for results that say nothing about it.
+
+    Raises
+    ------
+    ArithmeticError, AttributeError, KeyError, TypeError, ValueError
+        A file holds something else than hopforge writes there.
+    """
+    return next((found for found in (list(tell(result)) for tell in _KINDS) if found), [])
+
+
+def time_words(seconds: float) -> str:
+    """Return a time with the unit that gives it one to three digits before the point.
+
+    >>> [time_words(value) for value in (0.76194, 0.00151590, 4.1e-7, 12.0)]
+    ['761.9 ms', '1.516 ms', '410 ns', '12 s']
+    """
+    for factor, unit in ((1.0, "s"), (1e3, "ms"), (1e6, "µs")):
+        if abs(seconds) * factor >= 1:
+            return f"{seconds * factor:.4g} {unit}"
+    return f"{seconds * 1e9:.4g} ns"
+
+
+def _table(result: ResultSet, name: str, *columns: str) -> pd.DataFrame | None:
+    """Return a table that has rows and these columns."""
+    table = result.tables.get(name)
+    return table if table is not None and len(table) and set(columns) <= set(map(str, table.columns)) else None
+
+
+def _sweep(result: ResultSet) -> Iterator[Fact]:
+    """Say between which loads of a sweep each variant saturates."""
+    curve = _table(result, "curve", "load", "saturated", "accepted")
+    if curve is None:
+        return
+    groups = curve.fillna({"variant": ""}).groupby("variant", sort=False) if "variant" in curve else [("", curve)]
+    for key, rows in list(groups)[:_MOST]:
+        variant = str(key) if isinstance(key, str) else ""
+        value, known = knee_words(knee_of(rows["load"].tolist(), rows["saturated"].astype(bool).tolist()))
+        note = f"accepts at most {rows['accepted'].max():.4g}; {known}"
+        yield Fact(f"{variant} saturates" if variant else "saturates", value, note)
+
+
+def _run(result: ResultSet) -> Iterator[Fact]:
+    run = _table(result, "measurement", "latency", "accepted", "load")
+    if run is None or len(run) != 1:
+        return
+    row = run.iloc[0]
+    if bool(row.get("saturated", False)):
+        yield Fact("accepted, saturated", f"{row['accepted']:.4g}", f"of {row['load']:.4g} offered")
+    elif pd.isna(row["latency"]):
+        yield Fact("latency", "–", f"no packet arrived at load {row['load']:.4g}")
+    else:
+        note = f"at load {row['load']:.4g}, below saturation; one load tells no knee (hopforge sweep)"
+        yield Fact("latency", f"{row['latency']:.4g} cycles", note)
+
+
+def _hits(result: ResultSet) -> Iterator[Fact]:
+    totals = result.metadata.get("totals")
+    if not isinstance(totals, Mapping) or not {"lookups", "hit_rate"} <= set(totals):
+        return
+    if totals["lookups"] == 0:
+        yield Fact("lookups", "0", "no packet was looked up")
+    else:
+        yield Fact("hit rate", f"{100 * totals['hit_rate']:.4g} %", f"{thousands(totals['lookups'])} lookups")
+
+
+def _program(result: ResultSet) -> Iterator[Fact]:
+    table = _table(result, "app", "makespan_s", "messages", "engine")
+    if table is not None and len(table) == 1:
+        row = table.iloc[0]
+        note = f"{thousands(row['messages'])} messages, engine {row['engine']}"
+        yield Fact("makespan", time_words(row["makespan_s"]), note)
+
+
+def _variants(result: ResultSet) -> Iterator[Fact]:
+    table = _table(result, "variants", "variant", "makespan_s", "gain")
+    for row in () if table is None else table.head(_MOST).to_dict("records"):
+        yield Fact(f"makespan, {row['variant']}", time_words(row["makespan_s"]), f"gain {row['gain']:.4g}")
+
+
+def _series(result: ResultSet) -> Iterator[Fact]:
+    table = _table(result, "series", "time", "load", "accepted", "latency")
+    if table is not None:
+        row = table.iloc[-1]
+        latency = "–" if pd.isna(row["latency"]) else f"{row['latency']:.4g}"
+        note = f"of {row['load']:.4g} offered; mean latency {latency}; {len(table)} bins"
+        yield Fact("accepted in the last bin", f"{row['accepted']:.4g}", note)
+
+
+def _trace(result: ResultSet) -> Iterator[Fact]:
+    table = _table(result, "packets", "created", "latency")
+    if table is not None:
+        arrived = table["latency"][table["latency"] >= 0]
+        note = f"of {thousands(len(arrived))} packets that arrived, of {thousands(len(table))}"
+        yield Fact("longest latency", f"{thousands(arrived.max())} cycles" if len(arrived) else "–", note)
+
+
+def _cosimulation(result: ResultSet) -> Iterator[Fact]:
+    found = result.metadata.get("result", result.metadata)
+    if isinstance(found, Mapping) and isinstance(found.get("mismatches"), int) and "cycles" in found:
+        simulator = result.metadata.get("simulator", found.get("simulator", "?"))
+        note = f"in {thousands(found['cycles'])} cycles, {simulator}"
+        yield Fact("mismatches", thousands(found["mismatches"]), note)
+
+
+def _mutants(result: ResultSet) -> Iterator[Fact]:
+    table = _table(result, "blocks", "block", "mutants", "killed", "equivalent", "survived")
+    if table is not None:
+        row = table.iloc[-1]  # all
+        note = f"{thousands(row['equivalent'])} equivalent, {thousands(row['survived'])} survived"
+        yield Fact("mutants found", f"{thousands(row['killed'])} of {thousands(row['mutants'])}", note)
+
+
+def _routing(result: ResultSet) -> Iterator[Fact]:
+    table = _table(result, "summary", "subject", "value")
+    if table is not None:
+        said = dict(zip(table["subject"].astype(str), table["value"].astype(str), strict=True))
+        for subject in ("path length", "entries", "virtual layers"):
+            if subject in said:
+                value, _, note = said[subject].partition(", " if subject != "virtual layers" else " ")
+                yield Fact(subject, value, note)
+
+
+def _bounds(result: ResultSet) -> Iterator[Fact]:
+    table = _table(result, "bounds", "routing", "traffic_throughput")
+    if table is not None and len(known := table.dropna(subset=["traffic_throughput"])):
+        said = [f"{row['routing']} {row['traffic_throughput']:.4g}" for row in known.head(_MOST).to_dict("records")]
+        note = f"flits per host and cycle: {', '.join(said)}"
+        yield Fact("throughput at most", f"{known['traffic_throughput'].max():.4g}", note)
+
+
+def _collectives(result: ResultSet) -> Iterator[Fact]:
+    """Say how many times as long the best algorithm of the hosts takes, over all groups and sizes."""
+    table = _table(result, "collectives", "group", "operation", "words", "by", "cycles")
+    if table is None:
+        return
+    keys = ["operation", "group", "words"]
+    inside = table["by"] == "network"
+    best = table[~inside].groupby(keys, sort=False)["cycles"].min()
+    ratio = (best / table[inside].groupby(keys, sort=False)["cycles"].min()).dropna()
+    if len(ratio):
+        each = ratio.groupby(level="operation", sort=False).agg(["min", "max"])
+        said = ", ".join(f"{name} {low:.3g} to {high:.3g}" for name, low, high in each.itertuples())
+        yield Fact("as fast as by hosts", f"{ratio.min():.3g} to {ratio.max():.3g} times", said)
+
+
+def _jobs(result: ResultSet) -> Iterator[Fact]:
+    table = _table(result, "schedules", "scheduler", "placement", "mean_wait", "utilisation")
+    for row in () if table is None else table.head(_MOST).to_dict("records"):
+        note = f"mean wait; utilisation {100 * row['utilisation']:.3g} %"
+        yield Fact(f"{row['scheduler']}, {row['placement']}", f"{thousands(round(row['mean_wait']))} s", note)
+
+
+def _rules(result: ResultSet) -> Iterator[Fact]:
+    table = _table(result, "rule_caches", "policy", "entries", "hit_rate", "wrong")
+    if table is not None:
+        row = table.iloc[int(table["hit_rate"].to_numpy().argmax())]
+        note = f"{row['policy']}, {thousands(row['entries'])} entries; {thousands(table['wrong'].sum())} wrong answers"
+        yield Fact("best hit rate", f"{100 * row['hit_rate']:.4g} %", note)
+
+
+def _wavelengths(result: ResultSet) -> Iterator[Fact]:
+    table = _table(result, "arrangements", "lanes", "hit_rate")
+    if table is not None:
+        low, high = 100 * table["hit_rate"].min(), 100 * table["hit_rate"].max()
+        yield Fact("hit rate", f"{low:.3g} to {high:.3g} %", f"{len(table)} arrangements of wavelengths and caches")
+
+
+def _comparison(result: ResultSet) -> Iterator[Fact]:
+    table = _table(result, "comparison", "figure", "verdict")
+    if table is not None:
+        differ = int((table["verdict"] == "differs").sum())
+        changed = result.metadata.get("changed")
+        keys = [str(key) for key in changed] if isinstance(changed, Mapping) else []
+        more = f" and {len(keys) - 4} more" if len(keys) > 4 else ""
+        note = f"changed: {', '.join(keys[:4])}{more}" if keys else "no key of the configuration was changed"
+        yield Fact("figures that differ", f"{differ} of {len(table)}", note)
+
+
+#: kinds of results, by the files that they have
+_KINDS: tuple[Callable[[ResultSet], Iterator[Fact]], ...] = (
+    _sweep, _run, _hits, _program, _variants, _series, _trace, _cosimulation, _mutants, _routing, _bounds,
+    _collectives, _jobs, _rules, _wavelengths, _comparison,
+)  # fmt: skip

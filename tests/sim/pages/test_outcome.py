@@ -1,0 +1,162 @@
+"""Every kind of result says what came out of it, and the plot that is drawn first shows what was measured."""
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from hopforge.sim.pages.explore import explorer, side_by_side
+from hopforge.sim.pages.find import Found, ResultSet
+from hopforge.sim.pages.glance import glance
+from hopforge.sim.pages.outcome import outcome
+from hopforge.sim.pages.page import result_page
+from hopforge.sim.pages.report import Explorer, Report, Section, Table
+
+MESH = {
+    "topology": {"kind": "mesh", "radices": [4, 4]}, "router": {"vcs": 2, "buffer_flits": 8},
+    "lookup": {"cache": {"entries": 16}}, "traffic": {"pattern": "uniform", "packet_flits": 1},
+}  # fmt: skip
+APP = {"program": ["mg.A.64"], "engine": ["flow"], "ranks": [64], "makespan_s": [0.0015159], "messages": [79896],
+       "energy_j": [0.0166], "conventional_energy_j": [0.0268]}  # fmt: skip
+COLLECTIVES = {"group": [0] * 3, "operation": ["bcast"] * 3, "words": [1] * 3, "bytes": [4] * 3,
+               "by": ["network", "ring", "binomial"], "cycles": [20, 60, 50]}  # fmt: skip
+SAID = {"subject": ["network", "path length", "entries"],
+        "value": ["mesh", "2.5 hops on average, 6 at most", "15 at most, 15.0"]}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("command", "tables", "metadata", "cards"),
+    [
+        ("app", {"app": APP}, {}, ["network mesh", "traffic mg.A.64", "makespan 1.516 ms",
+                               "energy of all switches 0.0166 J"]),
+        ("sweep", {"variants": {"variant": ["a", "b"], "makespan_s": [2e-4, 1e-4], "gain": [1.0, 2.0]}}, {},
+         ["network mesh", "traffic uniform", "makespan, a 200 µs", "makespan, b 100 µs"]),
+        ("series",
+         {"series": {"time": [1, 2], "load": [0.2, 0.2], "accepted": [0.1, 0.19], "latency": [np.nan, 9]}}, {},
+         ["network mesh", "traffic uniform", "accepted in the last bin 0.19"]),
+        ("trace", {"packets": {"created": [0, 1], "latency": [12, -1]}}, {},
+         ["network mesh", "traffic uniform", "longest latency 12 cycles"]),
+        ("cosim", {}, {"top": "x_lookup", "mismatches": 0, "cycles": 3372, "simulator": "icarus"},
+         ["network mesh", "hardware x_lookup", "mismatches 0"]),
+        ("route", {"summary": SAID}, {}, ["network mesh", "path length 2.5 hops on average", "entries 15 at most"]),
+        ("bounds", {"bounds": {"routing": ["dor"], "traffic_throughput": [0.5]}}, {},
+         ["network mesh", "traffic uniform", "throughput at most 0.5"]),
+        ("collectives", {"collectives": COLLECTIVES}, {}, ["network mesh", "as fast as by hosts 2.5 to 2.5 times"]),
+        ("hits", {}, {"totals": {"lookups": 8, "hit_rate": 0.75}, "workload": {"name": "is.A.64", "ranks": 64}},
+         ["network mesh", "traffic is.A.64", "hit rate 75 %"]),
+        ("wavelengths", {"arrangements": {"lanes": [1, 2], "hit_rate": [0.5, 0.75]}}, {},
+         ["network mesh", "hit rate 50 to 75 %"]),
+    ],
+)  # fmt: skip
+def test_the_first_screen_says_what_came_out_of_each_kind(
+    command: str, tables: dict[str, Any], metadata: dict[str, Any], cards: list[str]
+) -> None:
+    config = MESH | {"workload": {"kind": "trace"}}
+    result = ResultSet(
+        ".", {"command": ["hopforge", command, "x.yml"], "config": config, **metadata},
+        {name: pd.DataFrame(table) for name, table in tables.items()},
+    )  # fmt: skip
+    section = glance([result])
+    assert section is not None
+    assert [f"{fact.label} {fact.value}" for fact in section.facts] == cards
+    words = " ".join(fact.note for fact in section.facts)
+    assert ("2 VCs" in words) == (command in ("sweep", "series", "trace"))  # the others read no buffers
+    assert ("caches of 16 entries" in words) == (command in ("hits", "wavelengths"))
+
+
+def test_results_without_a_network_say_what_came_out() -> None:
+    compared = ResultSet("c", {"command": ["hopforge", "compare", "a", "b"], "changed": {"router.vcs": [2, 4]}},
+                         {"comparison": pd.DataFrame({"figure": ["a", "b"], "verdict": ["differs", "equal"]})})
+    mutants = ResultSet("m", {"command": ["hopforge", "mutate", "a.yml"]}, {"blocks": pd.DataFrame(
+        {"block": ["x", "all"], "mutants": [4, 5], "killed": [3, 4], "equivalent": [1, 1], "survived": [0, 0]})})
+    jobs = ResultSet("j", {"command": ["hopforge", "jobs"], "machine": {"dims": [2, 2], "ppn": 1}}, {
+        "schedules": pd.DataFrame({"scheduler": ["easy"], "placement": ["linear"], "mean_wait": [71086.8],
+                                   "utilisation": [0.5614]})})  # fmt: skip
+    rules = ResultSet("r", {"command": ["hopforge", "rules", "a.csv"]}, {"rule_caches": pd.DataFrame(
+        {"policy": ["exact", "mega"], "entries": [64, 64], "hit_rate": [0.25, 0.5], "wrong": [0, 0]})})
+    said = [[f"{fact.label} {fact.value}" for fact in outcome(each)] for each in (compared, mutants, jobs, rules)]
+    assert said == [["figures that differ 1 of 2"], ["mutants found 4 of 5"], ["easy, linear 71\u202f087 s"],
+                    ["best hit rate 50 %"]]  # fmt: skip
+    for each in (compared, mutants, jobs, rules):
+        each.files.update({name: f"{name}.csv" for name in each.tables})
+    section = glance([compared, mutants, jobs, rules])
+    assert section is not None
+    (table,) = section.items
+    assert isinstance(table, Table)
+    assert [row[1] for row in table.rows] == ["–", "–", "2 x 2 nodes (processors each: 1)", "–"]
+    page = result_page(Found("x", [compared, mutants, jobs, rules], [], {}, []), "x")
+    assert [row[4] for row in items(page, "Overview")["All results"].rows] == [one[0] for one in said]
+
+
+def items(report: Report, title: str) -> dict[str, Any]:
+    sections: list[Section] = [one for one in report.sections if one.title == title]
+    return {item.title: item for item in sections[0].items}
+
+
+def test_the_overview_tells_the_latency_of_packets_not_of_acknowledges() -> None:
+    tables = {
+        "acknowledges": pd.DataFrame({"latency": [422.0]}),
+        "measurement": pd.DataFrame({"latency": [1269.0], "accepted": [0.5], "load": [0.6]}),
+    }
+    page = result_page(Found("x", [ResultSet(".", {"config": MESH}, tables)], [], {}, []), "x")
+    assert items(page, "Overview")["All results"].rows[0][4] == "latency, cycles 1269, accepted 0.5"
+
+
+def test_only_what_the_paper_says_is_compared_with_the_paper() -> None:
+    ours = pd.DataFrame({"figure": ["a"], "verdict": ["equal"], "first": [1.0], "second": [1.0]})
+    paper = pd.DataFrame({"quantity": ["a"], "deviation_percent": [1.0]})
+    said = [
+        items(result_page(Found("x", [ResultSet(".", {}, {"comparison": table})], [], {}, []), "x"), "Overview")
+        for table in (ours, paper)
+    ]
+    found = [one["All results"].rows[0][4] for one in said]
+    assert found == ["figures that differ 0 of 1", "1 comparison with the paper"]
+
+
+COMPARED = pd.DataFrame([
+    {"variant": variant, "load": load, "figure": figure, "first": 1 + load, "second": 2 + load, "difference": 1.0,
+     "difference_percent": 50.0, "interval": 0.1, "verdict": verdict}
+    for variant in ("p", "q") for load in (0.1, 0.2)
+    for figure, verdict in (("latency", "saturated" if load == 0.2 else "differs"), ("hops", "differs"))
+])  # fmt: skip
+
+
+def test_a_comparison_is_drawn_as_two_curves_of_one_figure() -> None:
+    wide = side_by_side(COMPARED)
+    plot = explorer("c", wide)
+    assert isinstance(plot, Explorer)
+    assert (plot.x, plot.y, plot.by, plot.style) == ("load", "latency", "result", "lines")
+    found = {(row["result"], row["load"]): (row["latency"], row["hops"]) for row in wide.to_dict("records")}
+    assert found["q second", 0.1] == (2.1, 2.1)
+    assert np.isnan(found["q first", 0.2][0])  # saturated
+    assert len(found) == len(wide) == 8
+    one = COMPARED[(COMPARED["variant"] == "p") & (COMPARED["load"] == 0.1)]
+    assert list(side_by_side(one).columns) == ["figure", "difference_percent"]
+
+
+@pytest.mark.parametrize(
+    "table",
+    [
+        COLLECTIVES | {"cycles": [1, 2, 3], "by": ["network"] * 3, "operation": ["a", "b", "c"]},
+        {"load": [1, 1, 2, 2], "variant": ["a"] * 4, "first": [1.5, 2.5, 3.5, 4.5]},
+        {"router": [0, 0, 1, 1], "flits": [1.5, 2, 3, 4]},
+        {"load": [1, 2, 1, 2], "variant": ["a", "a", "b", "b"], "latency": [1.5, 2.5, 3.5, 4.5]},
+    ],
+)
+def test_no_line_runs_through_two_values_at_one_place(table: dict[str, list[Any]]) -> None:
+    plot = explorer("t", pd.DataFrame(table))
+    assert plot is not None
+    places = list(zip(plot.columns[plot.x], plot.columns[plot.by] if plot.by else plot.columns[plot.x], strict=True))
+    assert plot.style != "lines" or len(set(places)) == len(places)
+
+
+def test_numbers_that_are_names_are_no_plot() -> None:
+    events = {"cycle": [1, 2, 3], "event": ["a", "b", "c"], "router": [0, 1, 2], "vc": [3, -1, 2], "bit": [1, 2, 0]}
+    assert explorer("events", pd.DataFrame(events)) is None
+
+
+def test_the_latency_of_what_did_not_arrive_is_no_value() -> None:
+    plot = explorer("packets", pd.DataFrame({"host": [0, 1, 2], "latency": [12, -1, 9]}))
+    assert plot is not None
+    assert plot.columns["latency"] == [12, None, 9]
