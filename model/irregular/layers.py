@@ -59,6 +59,11 @@ class Layers:
     escape: NDArray[np.int32] | None = None
     note: str = ""
 
+    @property
+    def why(self) -> str:
+        """What virtual channels are needed for."""
+        return "one for each virtual layer" if self.escape is None else "one is the escape, the others are for paths"
+
     def of_path(self, source: int, destination: int) -> list[int]:
         """Layers of the hops of one path."""
         pair = source * int(np.sqrt(len(self.starts) - 1) + 0.5) + destination

@@ -113,7 +113,7 @@ def find_classes(
     count = need[chosen]
     if vcs < count:
         others = ", ".join(f"{scheme} {need[scheme]}" for scheme in SCHEMES if scheme in need and scheme != chosen)
-        why = f": it needs {count} classes ({chosen}: {_WHY[chosen]}; {others})"
+        why = f"it needs {count} classes ({chosen}: {_WHY[chosen]}; {others})"
         raise TooFewVcsError(count, f"for routing.algorithm {name} on the {topology.name}", vcs, why)
     share = _begins(vcs, count, lowest=lowest and chosen == "turns")
     masks = [vc_range(share[k], share[k + 1] - 1) for k in range(count)]

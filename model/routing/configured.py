@@ -61,7 +61,7 @@ def _class_plan(config: Config, topology: Topology, counts: list[int]) -> Routin
             plans[each.vcs] = plans.get(each.vcs) or _plan_of_vcs(config, topology, each.vcs)
         except TooFewVcsError as few:
             least = f"traffic.classes: vcs of {each.name} must be at least {few.least}"
-            raise RoutingError(f"{least} {few.words}, not {each.vcs}{few.why}") from None
+            raise RoutingError(f"{least} {few.words}, not {each.vcs}: {few.why}") from None
         except RoutingError as problem:
             own = f"traffic.classes: {each.name} has {each.vcs} of router.vcs={config.router.vcs}"
             raise RoutingError(f"{problem} ({own})") from None

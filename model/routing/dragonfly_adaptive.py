@@ -252,10 +252,10 @@ def _every_by_router(
 
 
 def _plan(
-    name: str, vcs_needed: int, route: Callable[..., int], every: Callable[..., int], first: int = 0
+    name: str, why: str, vcs_needed: int, route: Callable[..., int], every: Callable[..., int], first: int = 0
 ) -> Callable[..., RoutingPlan]:
     def prepare(topology: Topology, vcs: int, options: dict[str, Any]) -> RoutingPlan:
-        need_dragonfly(topology, name, vcs, vcs_needed)
+        need_dragonfly(topology, name, vcs, vcs_needed, why)
         table = ways_table(topology, vcs_needed, options.get("links", "own_first"))
         table[FREE0] = first
         memory = np.array([float(options.get("bias", 0.0))])
@@ -268,8 +268,11 @@ def _plan(
     return prepare
 
 
-register("valiant_group")(_plan("valiant_group", 3, _valiant_group, _every_by_group))
-register("ugal_group")(_plan("ugal_group", 3, _ugal_group, _every_by_group))
-register("valiant_node")(_plan("valiant_node", 4, _valiant_node, _every_by_router))
-register("ugal_node")(_plan("ugal_node", 4, _ugal_node, _every_by_router))
-register("par")(_plan("par", 5, _par, _every_by_router, first=1))
+_BY_GROUP = "one each to the group of the detour, from there on, and in the last group"
+_BY_ROUTER = "one each to the group of the detour, to its router, from there on, and in the last group"
+_DECIDED_TWICE = f"one for the first link; then {_BY_ROUTER}"
+register("valiant_group")(_plan("valiant_group", _BY_GROUP, 3, _valiant_group, _every_by_group))
+register("ugal_group")(_plan("ugal_group", _BY_GROUP, 3, _ugal_group, _every_by_group))
+register("valiant_node")(_plan("valiant_node", _BY_ROUTER, 4, _valiant_node, _every_by_router))
+register("ugal_node")(_plan("ugal_node", _BY_ROUTER, 4, _ugal_node, _every_by_router))
+register("par")(_plan("par", _DECIDED_TWICE, 5, _par, _every_by_router, first=1))

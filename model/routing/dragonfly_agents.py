@@ -35,6 +35,7 @@ __all__ = ["dragonfly_plan", "hierarchical_ways"]
 
 #: on the way to the last group, and in it
 _ESCAPES = 2
+_WHY = "one for agents, and two of the minimal way as escape"
 #: bits of a mask in the table
 _MOST_ACTIONS = 30
 
@@ -142,9 +143,9 @@ def dragonfly_plan(topology: Topology, vcs: int, options: dict[str, Any]) -> Rou
         Groups without a link between them, too few VCs, too many ports, a rule of parallel links for the source.
     """
     if topology.damaged:
-        need_vcs("dqn", vcs, _ESCAPES + 1)
+        need_vcs("dqn", vcs, _ESCAPES + 1, _WHY)
     else:
-        need_dragonfly(topology, "dqn", vcs, _ESCAPES + 1, around=False)
+        need_dragonfly(topology, "dqn", vcs, _ESCAPES + 1, _WHY, around=False)
     links: LinkRule = options.get("links") or "own_first"
     if links not in ("own_first", "destination"):
         raise RoutingError(f"routing.links must be own_first or destination for routing.algorithm dqn, not {links}")

@@ -286,7 +286,7 @@ def prepare_q_adaptive(topology: Topology, vcs: int, options: dict[str, Any]) ->
     if topology.kind in GROUP_CLASSES:
         return group_learning_plan(topology, vcs, options)
     need_kind(topology, "q_adaptive", "dragonfly", *GROUP_CLASSES)
-    need_dragonfly(topology, "q_adaptive", vcs, 5)
+    need_dragonfly(topology, "q_adaptive", vcs, 5, "one for each link of the longest way")
     return _plan(
         topology, 5, options, first_estimates, (_q_adaptive, _every_q_adaptive, _report_q_adaptive, _learn_q_adaptive)
     )
@@ -296,7 +296,8 @@ def prepare_q_adaptive(topology: Topology, vcs: int, options: dict[str, Any]) ->
 def prepare_q_routing(topology: Topology, vcs: int, options: dict[str, Any]) -> RoutingPlan:
     """Q-routing: ``max_q`` hops by estimates for each destination router, then minimal; ``max_q`` + 3 channels."""
     needed = int(options.get("max_q", 3)) + 3
-    need_dragonfly(topology, "q_routing", vcs, needed, around=False)
+    why = f"one for each link of the longest way, {needed - 3} by learned times and 3 minimal ones"
+    need_dragonfly(topology, "q_routing", vcs, needed, why, around=False)
     return _plan(
         topology, needed, options, first_times, (_q_routing, _every_q_routing, _report_q_routing, _learn_q_routing)
     )

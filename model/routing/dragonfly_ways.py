@@ -267,7 +267,7 @@ def need_links(topology: Topology, name: str, *, around: bool) -> None:
         raise RoutingError(f"routing.algorithm {name}: groups {first} and {second} have {what}")
 
 
-def need_dragonfly(topology: Topology, name: str, vcs: int, least: int, *, around: bool = True) -> None:
+def need_dragonfly(topology: Topology, name: str, vcs: int, least: int, why: str, *, around: bool = True) -> None:
     """Refuse other networks, too few VCs, and groups without a way between them (`need_links`).
 
     Raises
@@ -276,7 +276,7 @@ def need_dragonfly(topology: Topology, name: str, vcs: int, least: int, *, aroun
         Another kind of network, too few VCs, groups without links, or links that have failed.
     """
     need_kind(topology, name, "dragonfly")
-    need_vcs(name, vcs, least)
+    need_vcs(name, vcs, least, why)
     if int(topology.params["g"]) > 1 and int(topology.params["links_per_group_pair"]) < 1:
         raise RoutingError(
             f"routing.algorithm {name} needs a link for each pair of groups, which {topology.name} lacks"

@@ -180,7 +180,8 @@ def _over_links(plan: RoutingPlan, topology: Topology, options: dict[str, Any]) 
 def prepare_shortest(topology: Topology, vcs: int, options: dict[str, Any]) -> RoutingPlan:
     """Shortest paths by table; hop h uses VC h, so the network's diameter must not exceed the number of VCs."""
     table, diameter = _graph_table(topology, vcs, up_down=False, root=0)
-    need_vcs(f"shortest on {topology.name} (diameter {diameter})", vcs, max(diameter, 1))
+    why = "one for each link of the longest way"
+    need_vcs(f"shortest on {topology.name} (diameter {diameter})", vcs, max(diameter, 1), why)
     return _over_links(RoutingPlan(relation(_hop_indexed), table, phases=vcs + 1), topology, options)
 
 
@@ -194,7 +195,7 @@ def prepare_up_down(topology: Topology, vcs: int, options: dict[str, Any]) -> Ro
 @register("shortest_escape")
 def prepare_shortest_escape(topology: Topology, vcs: int, options: dict[str, Any]) -> RoutingPlan:
     """Shortest paths on VCs 1 … V − 1; VC 0 is an up*/down* escape that a packet does not leave again."""
-    need_vcs("shortest_escape", vcs, 2)
     table, _ = _graph_table(topology, vcs, up_down=True, root=int(options.get("root", 0)))
+    need_vcs("shortest_escape", vcs, 2, "one is the up*/down* escape, the others are for shortest ways")
     plan = RoutingPlan(relation(_with_escape), table, max_candidates=2, phases=2, obligation="escape")
     return _over_links(plan, topology, options)

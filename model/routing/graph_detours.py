@@ -191,7 +191,8 @@ def _prepare(topology: Topology, vcs: int, name: str, rule: int, by_hop: bool) -
             f"routing.algorithm {name} needs a connected network with hosts at 3 routers or more, not {topology.name}"
         )
     if by_hop:
-        need_vcs(f"{name} on {topology.name} (diameter {diameter})", vcs, 2 * diameter)
+        why = "one for each link of the longest way over another router"
+        need_vcs(f"{name} on {topology.name} (diameter {diameter})", vcs, 2 * diameter, why)
     ports = np.full((R, R), -1, np.int64)
     adjacent = np.zeros((R, R), np.int64)
     for here in range(R):

@@ -53,6 +53,8 @@ from hopforge.model.topology import Topology
 FREE0 = _V00
 _FIXED, _DATELINE = 0, 1
 _PLUS, _RANDOM, _BY_SIGN = range(3)
+#: what virtual channels dimension order needs
+ORDER = {"mesh": "one of dimension order", "torus": "two of dimension order, so that no ring waits for itself"}
 
 
 def grid_table(topology: Topology, vcs: int) -> list[int]:
@@ -214,7 +216,7 @@ def prepare_dor(topology: Topology, vcs: int, options: dict[str, Any]) -> Routin
 
     if topology.kind == "mesh":
         return regular(RoutingPlan(relation(_dor_mesh), plan_table(table)), smaller)
-    need_vcs("dor on a torus", vcs, 2)
+    need_vcs("dor on a torus", vcs, 2, ORDER["torus"])
     half = vcs // 2
     table[CLASS0], table[CLASS1] = vc_range(0, vcs - half - 1), vc_range(vcs - half, vcs - 1)
     _torus_options(table, options)
@@ -271,7 +273,7 @@ def prepare_star_channel(topology: Topology, vcs: int, options: dict[str, Any]) 
     """Fully adaptive minimal routing with escape VCs in dimension order: 1 on a mesh, 2 on a torus."""
     need_kind(topology, "star_channel", "mesh", "torus")
     escapes = 1 if topology.kind == "mesh" else 2
-    need_vcs(f"star_channel on a {topology.kind}", vcs, escapes + 1)
+    need_vcs(f"star_channel on a {topology.kind}", vcs, escapes + 1, f"one adaptive, and {ORDER[topology.kind]}")
     table = grid_table(topology, vcs)
     table[CLASS0], table[CLASS1] = 1, 2
     table[ADAPTIVE] = vc_range(escapes, vcs - 1)
@@ -320,7 +322,7 @@ def prepare_valiant(topology: Topology, vcs: int, options: dict[str, Any]) -> Ro
     if topology.kind not in ("mesh", "torus") or asked:
         return detours.prepare_valiant(topology, vcs, options)
     classes = 1 if topology.kind == "mesh" else 2
-    need_vcs(f"valiant on a {topology.kind}", vcs, 2 * classes)
+    need_vcs(f"valiant on a {topology.kind}", vcs, 2 * classes, f"for each part of a way {ORDER[topology.kind]}")
     table = grid_table(topology, vcs)
     share = [vcs * k // (2 * classes) for k in range(2 * classes + 1)]
     masks = [vc_range(share[k], share[k + 1] - 1) for k in range(2 * classes)]

@@ -24,6 +24,7 @@ from hopforge.model.routing.grid import (
     COORDS,
     FREE0,
     HOSTS,
+    ORDER,
     eject,
     escape_candidate,
     grid_table,
@@ -118,7 +119,7 @@ def _plan(topology: Topology, vcs: int, options: dict[str, Any]) -> RoutingPlan:
             f"topology.radices must have at most {MOST_DIMENSIONS} numbers for routing.algorithm dqn, not {dimensions}"
         )
     escapes = 1 if topology.kind == "mesh" else 2
-    need_vcs(f"dqn on a {topology.kind}", vcs, escapes + 1)
+    need_vcs(f"dqn on a {topology.kind}", vcs, escapes + 1, f"one for agents, and {ORDER[topology.kind]}")
     table = grid_table(topology, vcs)
     table[CLASS0], table[CLASS1] = 1, 1 << (escapes - 1)
     table[ADAPTIVE] = vc_range(escapes, vcs - 1)

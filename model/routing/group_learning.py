@@ -68,6 +68,10 @@ from hopforge.model.topology.parallel_links import PORT_BITS
 
 #: kind → classes of virtual channels, most links of a packet
 GROUP_CLASSES = {"dragonfly_plus": (2, 6), "cascade": (3, 7)}
+_WHY = {
+    "dragonfly_plus": "one for links by choice, one for all others",
+    "cascade": "one for links by choice, one for others, one inside the last group",
+}
 #: decisions: in the source router, in a spine of the source group, in the first router of an intermediate group, none
 _SOURCE, _LEAVING, _ARRIVING, _MINIMAL = range(4)
 
@@ -246,7 +250,7 @@ def group_learning_plan(topology: Topology, vcs: int, options: dict[str, Any]) -
         Too few channels, links that are missed, or a rule of parallel links that does not fit.
     """
     classes, most_links = GROUP_CLASSES[topology.kind]
-    need_group_links(topology, "q_adaptive", vcs, classes)
+    need_group_links(topology, "q_adaptive", vcs, classes, _WHY[topology.kind])
     rule = options.get("links", "own_first")
     if rule not in ("own_first", "hash"):
         raise RoutingError(

@@ -213,7 +213,7 @@ def _choices(topology: Topology, kind: NDArray[np.int64], hostless: NDArray[np.b
     return lists
 
 
-def need_group_links(topology: Topology, name: str, vcs: int, classes: int) -> None:
+def need_group_links(topology: Topology, name: str, vcs: int, classes: int, why: str) -> None:
     """Refuse too few channels, and a network that has lost links which the algorithm `name` cannot do without.
 
     Raises
@@ -221,7 +221,7 @@ def need_group_links(topology: Topology, name: str, vcs: int, classes: int) -> N
     RoutingError
         Fewer channels than classes; a link inside a group has failed, or a pair of groups has no link: names both ends.
     """
-    need_vcs(name, vcs, classes)
+    need_vcs(name, vcs, classes, why)
     shape: GroupShape = group_shape(topology)
     missing = shape.apart[None] == 1
     missing = missing & (parallel_lists(topology, shape.size)[:, :, 0].reshape(-1, shape.size, shape.size) == 0)

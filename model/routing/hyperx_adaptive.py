@@ -148,7 +148,7 @@ def _plan(topology: Topology, vcs: int, options: dict[str, Any], name: str, whic
     deroutes = options.get("deroutes") if which == _OMNI_WAR else None
     count = 2 if which == _DIM_WAR else n + (n if deroutes is None else int(deroutes))
     if vcs < count:
-        why = f": it needs {count} classes ({_WORDS[which].format(n, count - n)})"
+        why = f"it needs {count} classes ({_WORDS[which].format(n, count - n)})"
         raise TooFewVcsError(count, f"for routing.algorithm {name} on the {topology.name}", vcs, why)
     share = [k * vcs // count for k in range(count + 1)]
     masks = [vc_range(share[k], share[k + 1] - 1) for k in range(count)]

@@ -253,7 +253,8 @@ def _shares(topology: Topology, lines: Lines, vcs: int, name: str) -> int:
             f"not {int(hosts.min())} to {int(hosts.max())} hosts and lines of {sizes}"
         )
     if vcs < 2 * k:
-        raise TooFewVcsError(2 * k, f"for routing.algorithm {name}", vcs)
+        why = f"{k} shares of destinations in each of the two parts of a way"
+        raise TooFewVcsError(2 * k, f"for routing.algorithm {name}", vcs, why)
     return vcs // 2 // k
 
 

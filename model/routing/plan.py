@@ -32,11 +32,11 @@ class TooFewVcsError(RoutingError):
     vcs : int
         How many there are.
     why : str
-        What they are needed for, with the words before it.
+        What they are needed for.
     """
 
-    def __init__(self, least: int, words: str, vcs: int, why: str = "") -> None:
-        super().__init__(f"router.vcs must be at least {least} {words}, not {vcs}{why}")
+    def __init__(self, least: int, words: str, vcs: int, why: str) -> None:
+        super().__init__(f"router.vcs must be at least {least} {words}, not {vcs}: {why}")
         self.least, self.words, self.why = least, words, why
 
 
@@ -207,10 +207,10 @@ def need_kind(topology: Topology, name: str, *kinds: str) -> None:
         )
 
 
-def need_vcs(name: str, vcs: int, least: int) -> None:
-    """Refuse too few virtual channels."""
+def need_vcs(name: str, vcs: int, least: int, why: str) -> None:
+    """Refuse too few virtual channels: how many would do, and for what each is needed."""
     if vcs < least:
-        raise TooFewVcsError(least, f"for routing.algorithm {name}", vcs)
+        raise TooFewVcsError(least, f"for routing.algorithm {name}", vcs, why)
 
 
 def vc_range(first: int, last: int) -> int:

@@ -91,7 +91,7 @@ def several_paths_plan(
         raise RoutingError("routing.spread: missing; tables.scheme=k_shortest needs it: it says who chooses a path")
     layers, paths = tables.layers, tables.all_paths
     if vcs < layers.count:
-        raise TooFewVcsError(layers.count, f"for {layers.method} with these tables", vcs)
+        raise TooFewVcsError(layers.count, f"for {layers.method} with these tables", vcs, layers.why)
     R, H, L = topology.routers, topology.hosts, layers.count
     masks = [vc_range(k * vcs // L, (k + 1) * vcs // L - 1) for k in range(L)]
     first_layer = np.zeros((len(paths), R * R), np.int32)

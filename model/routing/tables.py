@@ -132,7 +132,7 @@ def prepare_tables(topology: Topology, vcs: int, options: dict[str, Any]) -> Rou
         return several_paths_plan(tables, topology, vcs, spread, options.get("links", "own_first"))
     layers = tables.layers
     if vcs < layers.count:
-        raise TooFewVcsError(layers.count, f"for {layers.method} with these tables", vcs)
+        raise TooFewVcsError(layers.count, f"for {layers.method} with these tables", vcs, layers.why)
     by_hop = layers.method in ("lash_tor", "file")
     masks = [vc_range(k * vcs // layers.count, (k + 1) * vcs // layers.count - 1) for k in range(layers.count)]
     if layers.escape is not None:

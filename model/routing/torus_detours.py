@@ -18,6 +18,7 @@ from hopforge.model.routing.grid import (
     ADAPTIVE,
     COORDS,
     HOSTS,
+    ORDER,
     eject,
     grid_table,
     home_router,
@@ -235,7 +236,8 @@ def _prepare(topology: Topology, vcs: int, options: dict[str, Any], name: str) -
         )
     torus = topology.kind == "torus"
     classes = 2 if torus else 1
-    need_vcs(f"{name} on a {topology.kind}", vcs, 2 * classes + 1)
+    why = f"one adaptive, and for each part of a way {ORDER[topology.kind]}"
+    need_vcs(f"{name} on a {topology.kind}", vcs, 2 * classes + 1, why)
     table = grid_table(topology, vcs)
     for part in range(2):
         for klass in range(2):

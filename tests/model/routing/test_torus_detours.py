@@ -115,8 +115,8 @@ def test_one_escape_for_both_parts_is_found_out() -> None:
 
 
 @pytest.mark.parametrize("kind, radices, routing, router, message", [
-    ("torus", (4, 4), "algorithm: ofr", "vcs: 4", r"^router.vcs must be at least 5 for .* ofr on a torus, not 4$"),
-    ("mesh", (4, 4), "algorithm: ofr", "vcs: 2", r"^router.vcs must be at least 3 for .* ofr on a mesh, not 2$"),
+    ("torus", (4, 4), "algorithm: ofr", "vcs: 4", r"^router.vcs must be at least 5 for .* ofr on a torus, not 4: one"),
+    ("mesh", (4, 4), "algorithm: ofr", "vcs: 2", r"^router.vcs must be at least 3 for .* ofr on a mesh, not 2: one"),
     ("mesh", (4, 4), "algorithm: por", "vcs: 5", r"^routing.algorithm por needs a topology of kind torus, not mesh$"),
     ("torus", (8,), "algorithm: ofr", "vcs: 5", r"^topology.radices must have 2 to 4 dimensions for .* ofr, not 1$"),
 ])  # fmt: skip

@@ -56,7 +56,8 @@ def test_a_number_that_would_not_help_is_not_named(network: str, algorithm: str,
 def test_the_number_of_a_class_of_traffic_is_told_by_its_name() -> None:
     traffic = "{classes: [{name: urgent, vcs: 1, share: 0.5}, {name: rest, vcs: 2, share: 0.5}]}"
     assert _mistake(TORUS, "dor", 3, traffic) == (
-        "traffic.classes: vcs of urgent must be at least 2 for routing.algorithm dor on a torus, not 1"
+        "traffic.classes: vcs of urgent must be at least 2 for routing.algorithm dor on a torus, not 1: "
+        "two of dimension order, so that no ring waits for itself"
     )
 
 

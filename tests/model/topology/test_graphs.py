@@ -177,6 +177,13 @@ def test_layout_random(n: int, degree: int, length: int) -> None:
         assert not np.array_equal(build(other, AddressConfig()).peer_router, topology.peer_router)
 
 
+@pytest.mark.parametrize("length", [7, 10**9, 10**18])
+def test_a_length_beyond_the_floor_plan_limits_nothing(length: int) -> None:
+    """And takes no memory: the longest link of 4 x 4 places has six."""
+    whole, longer = (layout_random_edges(4, 3, one, np.random.default_rng(5)) for one in (6, length))
+    assert whole.tolist() == longer.tolist()
+
+
 def test_layout_random_has_the_mean_distance_of_the_paper() -> None:
     """spec compact-routing.md: 64 nodes, d = 4, r = 2: shortest paths of 4.022 hops in the mean over graphs."""
     means = []
