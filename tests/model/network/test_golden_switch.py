@@ -300,7 +300,8 @@ def test_a_crossbar_port_for_each_input_and_output(keys: str) -> None:
     "va: wavefront, sa: max_size, crossbar_cycles: 2",
     "va: max_size, sa: max_size, hold_switch: true, speculation: true",
     "va: wavefront, sa: wavefront, speculation: true, input_speedup: 2, output_speedup: 2",
-    "va: wavefront, sa: islip, input_speedup: 2", "va: pim, sa: pim", "va: loa, sa: loa", "va: loa, sa: wavefront",
+    "va: wavefront, sa: islip, input_speedup: 2", "va: pim, sa: pim", "va: loa, sa: loa",
+    "va: loa, sa: wavefront, input_speedup: 2",
     "va: pim, sa: pim, allocator_iterations: 2, input_speedup: 2, output_speedup: 3", "va: max_size, sa: loa",
     "va: loa, sa: loa, speculation: shared, input_speedup: 2", "va: pim, sa: pim, speculation: true, output_speedup: 2",
 ])  # fmt: skip
