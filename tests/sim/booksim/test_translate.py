@@ -293,6 +293,8 @@ def test_tornado_moves_every_digit_of_the_terminal(tmp_path: Path) -> None:
     ("routing_function=min_adapt", "routing_function = min_adapt: "),
     ("routing_function=nonsense", "routing_function = nonsense: topology mesh has adaptive_xy_yx, dim_order, dor"),
     ("traffic=badperm_yarc({4,2,1})", r"needs \(xr \* k\)\^2 = 16 terminals, not 64"),
+    ("traffic=asymmetric k=3", "traffic = asymmetric: needs an even number of terminals, not 9"),
+    ("traffic=taper64 k=4", "traffic = taper64: BookSim needs 64 terminals, not 16"),
     ("traffic=randperm(time)", "its parameter, the seed, must be a whole number"),
     ("traffic=background", "terminals that are left out must be given"),
     ("traffic=hotspot({{1,2},{1,0}})", "rates of hot terminals must be whole numbers from 1 to 999999"),
@@ -309,8 +311,8 @@ def test_tornado_moves_every_digit_of_the_terminal(tmp_path: Path) -> None:
 ])  # fmt: skip
 def test_what_hopforge_cannot_do_is_refused_by_name(tmp_path: Path, parameter: str, message: str) -> None:
     with pytest.raises(BooksimError, match=message) as caught:
-        sections(tmp_path, MESH, parameter)
-    assert str(caught.value).startswith(f"parameter {parameter}: ")
+        sections(tmp_path, MESH, *parameter.split())
+    assert str(caught.value).startswith(f"parameter {parameter.split(maxsplit=1)[0]}: ")
 
 
 def test_adaptive_orders_are_decided_where_booksim_does(tmp_path: Path) -> None:
