@@ -193,6 +193,8 @@ def test_iterations_match_what_is_left() -> None:
     ("internal_speedup: 0.5", "router.internal_speedup: "),
     ("stages_apart: true", "router.stages_apart: is for wavefront, max_size, loa, pim only, not va=output_first"),
     ("stages_apart: true, va: max_size, sa: rr_wavefront", "router.stages_apart: must be false with rr_wavefront"),
+    ("speculation: yielding, sa: wavefront", "router.sa: must be one of output_first, islip, input_first_ports with "),
+    ("va: free_queue, sa: input_first_ports", "router.va: must be an allocator with sa=input_first_ports, not free"),
     ("sa_first_output: 1", "router.sa_first_output: is for sa=max_size only, not sa=output_first"),
     ("model: input_output_queued, input_speedup: 2", "router.input_speedup: is for model=input_queued only"),
 ])  # fmt: skip
