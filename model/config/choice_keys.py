@@ -21,7 +21,7 @@ _READ_BY_ENGINE = {
 #: commands of one router, to which hosts that choose among several addresses do not belong
 _OF_A_ROUTER = {"gen router", "cosim router", "energy router"}
 _GROUPED = {"dragonfly", "dragonfly_plus", "cascade"}
-_SEPARABLE = {"input_first", "output_first", "islip", "input_ahead"}
+_SEPARABLE = {"input_first", "output_first", "islip", "input_ahead", "input_first_ports"}
 
 #: key of `traffic` → patterns that read it
 PATTERN_KEYS: dict[str, set[str]] = {

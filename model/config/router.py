@@ -12,8 +12,13 @@ Allocator = Literal[
 ]  # fmt: skip
 #: switch allocators in which heads can ask beside all others (`speculation: shared`)
 _SHARING = ("output_first", "islip", "max_size", "loa", "pim")
+#: those whose arbiters know that heads come behind all others (`speculation: yielding`)
+_YIELDING = ("output_first", "islip", "input_first_ports")
 #: switch allocators that BookSim has, and that no part but that of speedups has
-_OF_CROSSBARS = ("rr_wavefront", "loa", "pim")
+_OF_CROSSBARS = ("rr_wavefront", "loa", "pim", "input_first_ports")
+
+#: allocators whose choice depends on how many ports there are, not only on those that ask
+_OF_STAGES = ("wavefront", "max_size", "loa", "pim")
 
 #: what only the router of docs/definitions/router.md has
 INPUT_QUEUED_KEYS = {
@@ -89,17 +94,21 @@ class RouterConfig(Section):
     """Allocator of virtual channels; `islip` is another name of `output_first`; `rr_wavefront`, `max_size`, `loa` and
     `pim` are not in hardware. `free_queue`: none; the head that the
     switch grants takes the next free virtual channel of its output, and a hop is a cycle shorter."""
-    sa: Allocator | Literal["input_ahead"] = "output_first"
+    sa: Allocator | Literal["input_ahead", "input_first_ports"] = "output_first"
     """Switch allocator; `islip` is another name of `output_first`. `input_ahead`, with `va: free_queue` only: as
-    `input_first`, but inputs choose a cycle ahead, before it is known which output virtual channels are free."""
+    `input_first`, but inputs choose a cycle ahead, before it is known which output virtual channels are free.
+    `input_first_ports`: as `input_first`, but inputs choose an output in turn, and a virtual channel for each output,
+    as in BookSim (not in hardware)."""
     arbiter: Literal["round_robin", "matrix"] = "round_robin"
     """Arbiters of the separable allocators; `matrix` = least recently granted."""
     qos: Literal["none", "strict", "weighted"] = "none"
     """What `traffic.classes` are due at the switch and at hosts: nothing; the higher `priority` goes first; or where
     several wait each sends by its `weight`."""
-    speculation: bool | Literal["shared"] = False
+    speculation: bool | Literal["shared", "yielding"] = False
     """Head flits ask for the switch while they ask for a virtual channel, in an allocator of their own after all
-    others; or, `shared`, in the same one (`sa: islip`, not in hardware), as in BookSim by default."""
+    others; or, `shared`, in the same one (`sa: islip`, not in hardware), as in BookSim by default; or, `yielding`, only
+    where nobody else asks for their output (`sa: input_first_ports`: at their input), as in BookSim with separable
+    allocators (not in hardware)."""
     hold_switch: bool = False
     """An input that the switch has granted an output stays connected with it for the flits of the packet that follow at
     once (not in hardware)."""
@@ -109,8 +118,8 @@ class RouterConfig(Section):
     """`sa: max_size`: output port from which on the outputs of an input are gone through; those before it come last.
     In BookSim's mesh and torus the host's is last: 1."""
     stages_apart: bool = False
-    """Butterfly with `wavefront`, `max_size`: their pointers go over the k inputs of a stage, as in BookSim, where the
-    first and last stage have routers of their own (not in hardware)."""
+    """Butterfly with `wavefront`, `max_size`, `loa`, `pim`: their pointers and draws go over the k inputs of a stage,
+    as in BookSim, where the first and last stage have routers of their own (not in hardware)."""
     input_speedup: Annotated[int, Field(ge=1, le=16)] = 1
     """Crossbar ports of an input, at most `vcs`: virtual channel v uses port v mod this (2 and more: not in
     hardware)."""
@@ -209,6 +218,8 @@ class RouterConfig(Section):
         """Check which allocators, speculation and rules of the switch go together."""
         if self.speculation == "shared" and self.sa not in _SHARING:
             yield Problem("sa", f"must be one of {', '.join(_SHARING)} with speculation=shared, not {self.sa}")
+        if self.speculation == "yielding" and self.sa not in _YIELDING:
+            yield Problem("sa", f"must be one of {', '.join(_YIELDING)} with speculation=yielding, not {self.sa}")
         if self.sa in _OF_CROSSBARS:
             for key, wanted in (("va", "an allocator"), ("qos", "none")):
                 if getattr(self, key) in ("free_queue", "strict", "weighted"):
@@ -218,8 +229,8 @@ class RouterConfig(Section):
             yield Problem("speculation", f"{limit}, not {self.speculation}")
         if self.sa_first_output and self.sa != "max_size":
             yield Problem("sa_first_output", f"is for sa=max_size only, not sa={self.sa}")
-        if self.stages_apart and not {self.va, self.sa} & {"wavefront", "max_size"}:
-            yield Problem("stages_apart", f"is for wavefront and max_size only, not va={self.va}, sa={self.sa}")
+        if self.stages_apart and not {self.va, self.sa} & set(_OF_STAGES):
+            yield Problem("stages_apart", f"is for {', '.join(_OF_STAGES)} only, not va={self.va}, sa={self.sa}")
         if self.stages_apart and "rr_wavefront" in (self.va, self.sa):
             yield Problem("stages_apart", "must be false with rr_wavefront, not true")
         if self.hold_switch and self.va == "free_queue":

@@ -44,7 +44,7 @@ from hopforge.model.network.parts.program_arrays import put_program
 from hopforge.model.network.parts.reply_arrays import put_replies
 from hopforge.model.network.parts.shared_switch import begin_shared, shared_match, shared_match_words
 from hopforge.model.network.parts.speculation import speculate, speculate_words
-from hopforge.model.network.parts.sped_speculation import sped_shared_match, sped_speculate
+from hopforge.model.network.parts.sped_speculation import sped_shared_match, sped_speculate, sped_yield
 from hopforge.model.network.parts.sped_switch import sped_match, sped_match_words
 from hopforge.model.network.parts.spray_arrays import put_spraying
 from hopforge.model.network.parts.step_routes import step_routes
@@ -251,7 +251,8 @@ def _put_router_parts(state: NetState, router: RouterParameters, ports: int) -> 
     """Attach the allocators that the kernel itself does not hold."""
     one_word = ports <= ONE_WORD_PORTS and state["port_words"] == 1
     if router.sped_up and router.speculation:
-        state.put_function("speculation", begin_shared if router.speculation == "shared" else sped_speculate)
+        parts = {"shared": begin_shared, "yielding": sped_yield}
+        state.put_function("speculation", parts.get(str(router.speculation), sped_speculate))
     elif router.speculation == "shared":
         state.put_function("speculation", begin_shared)
         state.put_function("switch_match", shared_match if one_word else shared_match_words)

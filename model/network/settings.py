@@ -14,6 +14,7 @@ from hopforge.model.network.core.kinds import (
     FAIR_WAVEFRONT,
     FREE_QUEUE,
     INPUT_FIRST,
+    INPUT_FIRST_PORTS,
     LONELY,
     MAXIMUM,
     OUTPUT_FIRST,
@@ -38,9 +39,10 @@ ALLOCATORS = {
     "max_size": MAXIMUM, "rr_wavefront": FAIR_WAVEFRONT, "loa": LONELY, "pim": DRAWN,
 }  # fmt: skip
 VC_ALLOCATORS = ALLOCATORS | {"free_queue": FREE_QUEUE}
-SWITCH_ALLOCATORS = ALLOCATORS | {"input_ahead": INPUT_FIRST}
+SWITCH_ALLOCATORS = ALLOCATORS | {"input_ahead": INPUT_FIRST, "input_first_ports": INPUT_FIRST_PORTS}
 #: switch allocators that only `parts.crossbar_match` has
-_OF_CROSSBARS = {FAIR_WAVEFRONT, LONELY, DRAWN}
+_OF_CROSSBARS = {FAIR_WAVEFRONT, LONELY, DRAWN, INPUT_FIRST_PORTS}
+SPECULATIONS = (False, True, "shared", "yielding")
 SWITCHING = {"wormhole": 0, "vct": 1, "saf": 2}
 MAX_VCS = 16
 
@@ -96,7 +98,7 @@ class RouterParameters:
             ("va", self.va in VC_ALLOCATORS, ", ".join(VC_ALLOCATORS), self.va),
             ("sa", self.sa in SWITCH_ALLOCATORS, ", ".join(SWITCH_ALLOCATORS), self.sa),
             ("arbiter", self.arbiter in ("round_robin", "matrix"), "round_robin or matrix", self.arbiter),
-            ("speculation", self.speculation in (False, True, "shared"), "false, true or shared", self.speculation),
+            ("speculation", self.speculation in SPECULATIONS, "false, true, shared or yielding", self.speculation),
             (
                 "speculation",
                 self.va != "free_queue" or self.speculation is False,
@@ -130,7 +132,7 @@ class RouterParameters:
         """
         several = self.internal_speedup != 1 or self.crossbar_cycles != 1 or self.has_crossbar_ports
         held = self.hold_switch and self.speculation is not False
-        return several or held or SWITCH_ALLOCATORS[self.sa] in _OF_CROSSBARS
+        return several or held or self.speculation == "yielding" or SWITCH_ALLOCATORS[self.sa] in _OF_CROSSBARS
 
     @property
     def has_crossbar_ports(self) -> bool:
@@ -152,7 +154,8 @@ class RouterParameters:
         """Whether SA matches crossbar ports; otherwise every input and output has one, and takes other allocators."""
         several = (self.input_speedup, self.output_speedup) != (1, 1)
         islip = SWITCH_ALLOCATORS[self.sa] == OUTPUT_FIRST and self.arbiter == "round_robin"
-        return self.sped_up and (several or islip or SWITCH_ALLOCATORS[self.sa] in _OF_CROSSBARS)
+        alone = self.speculation == "yielding" or SWITCH_ALLOCATORS[self.sa] in _OF_CROSSBARS
+        return self.sped_up and (several or islip or alone)
 
     def _speedup_checks(self) -> Iterator[tuple[str, bool, str, Any]]:
         kind = SWITCH_ALLOCATORS.get(self.sa, OUTPUT_FIRST)

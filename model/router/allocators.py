@@ -227,11 +227,15 @@ class FairWavefront(Wavefront):
 
 
 class Lonely(Allocation):
-    """Each input picks the output with the fewest requests, each output picks among the inputs that picked it."""
+    """Each input picks the output with the fewest requests, each output picks among the inputs that picked it.
 
-    def __init__(self, size: int, outputs: int | None = None) -> None:
+    `blocks`: so many inputs, and outputs, belong together; pointers count in them.
+    """
+
+    def __init__(self, size: int, outputs: int | None = None, blocks: tuple[int, int] | None = None) -> None:
         super().__init__(size)
         self.many = size if outputs is None else outputs
+        self.rows, self.columns = blocks or (size, self.many)
         self.inputs, self.outputs = [0] * size, [0] * self.many
 
     def match(self, requests: Requests) -> dict[int, int]:
@@ -242,8 +246,8 @@ class Lonely(Allocation):
             fewest = min((asked.count(m) for m in outputs), default=0)
             lonely = [m for m in outputs if asked.count(m) == fewest]
             if lonely:
-                picks[n] = first_at_or_after(self.inputs[n], lonely, self.many)
-        return {first_at_or_after(self.outputs[m], inputs, self.size): m for m, inputs in _offers(picks).items()}
+                picks[n] = first_at_or_after(self.inputs[n], lonely, self.columns)
+        return {first_at_or_after(self.outputs[m], inputs, self.rows): m for m, inputs in _offers(picks).items()}
 
     def take(self, grants: Mapping[int, int]) -> None:
         """Move the pointers on both sides of each grant by one."""
@@ -256,11 +260,15 @@ class Drawn(Allocation):
     """Each output picks the first input from a drawn one on, each input the first output that picked it likewise.
 
     ``below(bound)`` draws: for the outputs that are asked for, then for the inputs that are picked, by number.
+    `blocks`: so many inputs, and outputs, belong together; what is drawn counts in them.
     """
 
-    def __init__(self, size: int, below: Callable[[int], int], outputs: int | None = None) -> None:
+    def __init__(
+        self, size: int, below: Callable[[int], int], outputs: int | None = None, blocks: tuple[int, int] | None = None
+    ) -> None:
         super().__init__(size)
         self.below, self.many = below, size if outputs is None else outputs
+        self.rows, self.columns = blocks or (size, self.many)
 
     def match(self, requests: Requests) -> dict[int, int]:
         """Return the output granted to each input that is granted one."""
@@ -268,9 +276,9 @@ class Drawn(Allocation):
         for m in range(self.many):
             inputs = [n for n, outputs in requests.items() if m in outputs]
             if inputs:
-                picks[m] = first_at_or_after(self.below(self.size), inputs, self.size)
+                picks[m] = first_at_or_after(self.below(self.rows), inputs, self.rows)
         offers = _offers(picks)
-        return {n: first_at_or_after(self.below(self.many), offers[n], self.many) for n in sorted(offers)}
+        return {n: first_at_or_after(self.below(self.columns), offers[n], self.columns) for n in sorted(offers)}
 
     def take(self, grants: Mapping[int, int]) -> None:
         """Nothing is kept."""
@@ -284,7 +292,8 @@ def allocation(
     Names: ``input_first``, ``output_first``, ``islip`` (the same), ``wavefront``, ``rr_wavefront``, ``max_size``,
     ``loa``, and ``pim``, which needs `below`.
 
-    ``input_ahead`` differs from ``input_first`` in what its inputs choose from, not in the matching.
+    ``input_ahead`` and ``input_first_ports`` differ from ``input_first`` in what their inputs choose from, not in the
+    matching.
 
     Raises
     ------
@@ -303,7 +312,7 @@ def allocation(
         return Lonely(size)
     if kind == "pim" and below is not None:
         return Drawn(size, below)
-    if kind in ("input_first", "input_ahead"):
+    if kind in ("input_first", "input_ahead", "input_first_ports"):
         return InputFirst(size, arbiter)
     if kind in ("output_first", "islip"):
         return OutputFirst(size, arbiter)

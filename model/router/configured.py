@@ -33,7 +33,7 @@ def network_links(config: Config, topology: Topology) -> tuple[Link, ...]:
 #: allocators that hardware lacks, and why
 _SIMULATED = {
     "max_size": "its paths take steps", "rr_wavefront": "simulator only", "loa": "simulator only",
-    "pim": "it draws at random",
+    "pim": "it draws at random", "input_first_ports": "simulator only",
 }  # fmt: skip
 
 
@@ -59,8 +59,8 @@ def _check(config: Config) -> None:
             raise UserError(f"router.{key} must be another allocator in hardware, not {kind} ({why})")
     if router.switching == "saf":
         raise UserError("router.switching must be wormhole or vct in hardware, not saf")
-    if router.speculation == "shared":
-        raise UserError("router.speculation must be false or true in hardware, not shared")
+    if isinstance(router.speculation, str):
+        raise UserError(f"router.speculation must be false or true in hardware, not {router.speculation}")
 
 
 def router_quality(config: Config) -> Quality | None:

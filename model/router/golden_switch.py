@@ -65,13 +65,14 @@ class SwitchModel:
     hold : bool
         Granted crossbar ports stay connected.
     speculation : bool or str
-        False, True (an allocator of their own for heads) or ``shared``.
+        False, True (an allocator of their own for heads), ``shared`` or ``yielding`` (of their own, where nobody else
+        asks for their output, or at their input where inputs choose first).
     below : callable, optional
         Draws a number below a bound (pim).
     first_output : int
         Port from which on outputs are gone through (max_size).
     stage : int, optional
-        Ports over which pointers of wavefront and max_size go round (default: all).
+        Ports over which pointers of wavefront, max_size and loa go round, and draws of pim go (default: all).
     """
 
     def __init__(
@@ -83,11 +84,12 @@ class SwitchModel:
         size = crossbar.ports * max(crossbar.ins, crossbar.outs)
         inputs, outputs = crossbar.ports * crossbar.ins, crossbar.ports * crossbar.outs
         block = stage or crossbar.ports
+        blocks = block * crossbar.ins, block * crossbar.outs
         self.first, self.second = (
-            MaximumSize(inputs, first_output * crossbar.outs, block * crossbar.ins) if kind == "max_size"
-            else Wavefront(size, (block * crossbar.ins, block * crossbar.outs)) if kind == "wavefront"
-            else Lonely(inputs, outputs) if kind == "loa"
-            else Drawn(inputs, below, outputs) if kind == "pim" and below is not None
+            MaximumSize(inputs, first_output * crossbar.outs, blocks[0]) if kind == "max_size"
+            else Wavefront(size, blocks) if kind == "wavefront"
+            else Lonely(inputs, outputs, blocks) if kind == "loa"
+            else Drawn(inputs, below, outputs, blocks) if kind == "pim" and below is not None
             else allocation(kind, size, arbiter)
             for _ in range(2)
         )  # fmt: skip
@@ -128,7 +130,11 @@ class SwitchModel:
         chosen = self._representing(open_asks)
         if self.speculation == "shared":
             chosen = self._representing(open_heads) | chosen
-        others = self._representing(open_heads) if self.speculation is True else {}
+        if self.speculation == "yielding":
+            side = 1 if self.kind in ("islip", "output_first") else 0
+            before = {self.crossbar.of(one)[side] for one in open_asks}
+            open_heads = [one for one in open_heads if self.crossbar.of(one)[side] not in before]
+        others = self._representing(open_heads) if self.speculation in (True, "yielding") else {}
         late, _ = match_in_turns(self.second, _requests(others), self.iterations)  # draws first
         pairs, moving = match_in_turns(self.first, _requests(chosen), self.iterations)
         free = {e: f for e, f in late.items() if e not in pairs and f not in pairs.values()}

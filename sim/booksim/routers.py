@@ -8,9 +8,12 @@ from hopforge.sim.booksim.keys import Settings, with_parameters
 _ALLOCATORS = {"islip": "islip", "separable_input_first": "input_first", "separable_output_first": "output_first",
                "wavefront": "wavefront", "rr_wavefront": "rr_wavefront", "max_size": "max_size", "loa": "loa",
                "pim": "pim", "select": "islip"}  # fmt: skip
+#: switch allocators that have another name than in VA: inputs choose an output in turn, and a virtual channel for each
+_OF_SWITCH = {"separable_input_first": "input_first_ports"}
 _ARBITERS = ("round_robin", "matrix")
 #: BookSim's allocators that treat requests of heads as all others
 _WITHOUT_PRIORITIES = ("islip", "max_size", "loa", "pim")
+_SEPARABLE = ("separable_input_first", "separable_output_first")
 #: allocators with iterations in brackets; those without arbiters
 _ITERATED, _BARE = ("islip", "select", "pim"), ("wavefront", "rr_wavefront", "max_size", "loa")
 #: keys that the router iq does not pass to its allocators (`Allocator::NewAllocator` without a configuration)
@@ -68,11 +71,11 @@ def translate_router(settings: Settings) -> dict[str, Any]:
 
 
 def _stages_apart(settings: Settings, router: dict[str, Any]) -> dict[str, Any]:
-    """Return what pointers over ports of one stage need; our first and last stage have routers in common."""
+    """Return what pointers and draws over ports of one stage need; our first and last stage have common routers."""
     for key, ours in (("vc_allocator", "va"), ("sw_allocator", "sa")):
         if router[ours] == "rr_wavefront":
             settings.refuse(key, "hopforge's first and last stage of a fly share the pointer of rr_wavefront")
-    return {"stages_apart": True} if {router["va"], router["sa"]} & {"wavefront", "max_size"} else {}
+    return {"stages_apart": True} if {router["va"], router["sa"]} & {"wavefront", "max_size", "loa", "pim"} else {}
 
 
 def _stages(settings: Settings, router: dict[str, Any]) -> dict[str, Any]:
@@ -141,7 +144,7 @@ def _allocators(settings: Settings) -> dict[str, Any]:
         name, parameters = with_parameters(settings.text(key))
         if name not in _ALLOCATORS:
             settings.refuse(key, f"BookSim has no such allocator; it has {', '.join(_ALLOCATORS)}")
-        found[ours] = _ALLOCATORS[name]
+        found[ours] = (_ALLOCATORS | _OF_SWITCH)[name] if ours == "sa" else _ALLOCATORS[name]
         if name in _ITERATED:
             iterations[key] = _iterations(settings, key, name, parameters)
         if name in ("islip", "select"):
@@ -187,7 +190,7 @@ def _speculation(settings: Settings) -> dict[str, Any]:
         if own == "select":
             settings.refuse("speculative", "hopforge's iSLIP knows no priorities, as select does")
         settings.no_effect("for a spec_sw_allocator of its own only", "spec_mask_by_reqs")
-        return {"speculation": "shared" if own in _WITHOUT_PRIORITIES else True}
+        return {"speculation": "shared" if own in _WITHOUT_PRIORITIES else "yielding" if own in _SEPARABLE else True}
     settings.must_be("spec_mask_by_reqs", 0, "hopforge masks by grants, not by requests")
     if (_ALLOCATORS.get(other), others) != (_ALLOCATORS[own], rest):
         settings.refuse("spec_sw_allocator", f"must be prio or the switch allocator {settings.text('sw_allocator')}")

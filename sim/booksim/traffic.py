@@ -87,12 +87,12 @@ def _pattern(settings: Settings, hosts: int, beside: Supplement) -> dict[str, An
         if hosts != 1 << bits or (name == "transpose" and bits % 2):
             even = "an even " if name == "transpose" else "a "
             settings.refuse("traffic", f"BookSim needs {even}power of two of terminals, not {hosts}")
-    if name in _SAME:
-        return dict(_SAME[name])
     if name == "asymmetric" and hosts % 2:
         settings.refuse("traffic", f"needs an even number of terminals, not {hosts}")
     if name == "taper64" and hosts != _TAPERED_HOSTS:
         settings.refuse("traffic", f"BookSim needs {_TAPERED_HOSTS} terminals, not {hosts}")
+    if name in _SAME:
+        return dict(_SAME[name])
     if name in ("tornado", "neighbor"):
         return _digit_shift(settings, name, parameters, hosts)
     if name == "bad_dragon":

@@ -22,6 +22,7 @@ from hopforge.model.network.core.kinds import (
     DRAWN,
     FAIR_WAVEFRONT,
     INPUT_FIRST,
+    INPUT_FIRST_PORTS,
     LONELY,
     MAXIMUM,
     OUTPUT_FIRST,
@@ -30,7 +31,8 @@ from hopforge.model.network.core.kinds import (
 from hopforge.model.network.core.net_record import Net
 from hopforge.model.network.core.records import router_at
 from hopforge.model.network.parts.connections import is_closed
-from hopforge.model.network.parts.lonely_match import match_lonely
+from hopforge.model.network.parts.input_match import match_inputs_in_turn
+from hopforge.model.network.parts.lonely_match import in_block, match_lonely
 from hopforge.model.network.parts.output_queues import can_take
 from hopforge.model.network.parts.port_masks import (
     asked_ports,
@@ -166,7 +168,8 @@ def match_islip(net: Net, many: int, router: int, requested: Any, second: int) -
                 rest &= rest - uint64(1)
                 e = free_input(net, many, f, matched, int64(of_output[f]))
                 if e >= 0 and net.sa_kind == DRAWN:
-                    e = free_input(net, many, f, matched, next_below(words(net.router_rng), router, ports * ins))
+                    drawn = next_below(words(net.router_rng), router, net.turn_ports * ins)
+                    e = free_input(net, many, f, matched, in_block(e, int64(drawn), net.turn_ports * ins))
                 if e >= 0:
                     asking_outputs[e * many + word] |= bit_of(f)
                     chosen = put_bit(chosen, net.chosen, many, e)
@@ -179,7 +182,9 @@ def match_islip(net: Net, many: int, router: int, requested: Any, second: int) -
                 rest &= rest - uint64(1)
                 start = int64(of_input[e])
                 if net.sa_kind == DRAWN:
-                    start = int64(next_below(words(net.router_rng), router, ports * outs))
+                    drawn = next_below(words(net.router_rng), router, net.turn_ports * outs)
+                    f = first_of_mask(asking_outputs, e * many, many, start)
+                    start = in_block(f, int64(drawn), net.turn_ports * outs)
                 f = first_of_mask(asking_outputs, e * many, many, start)
                 forget(asking_outputs, e, many)
                 requested = take_bit(requested, net.requested, many, f)
@@ -280,6 +285,8 @@ def match_crossbar(net: Net, many: int, router: int, requested: Any, second: int
         return match_by_matrix(net, many, router, requested, second)
     if net.sa_kind == LONELY:
         return match_lonely(net, many, pointers_of(net, router, second), requested, 1 - second)
+    if net.sa_kind == INPUT_FIRST_PORTS:
+        return match_inputs_in_turn(net, many, router, pointers_of(net, router, second), requested, second)
     if net.sa_kind == OUTPUT_FIRST or net.sa_kind == DRAWN:  # noqa: PLR1714 - a kernel
         return match_islip(net, many, router, requested, second)
     if net.sa_kind == INPUT_FIRST:

@@ -18,6 +18,7 @@ def match_drawn_vcs(net: Net, router: int, requests: int, now: int) -> int:
     ``pair_order`` is 0 for an output VC that nobody asks for, else 1 + where its choice begins.
     """
     width, vcs, stream = net.ports * net.vcs, net.vcs, words(net.router_rng)
+    block = net.turn_ports * vcs  # of all that ask for an output VC, or that are asked for
     request_vc, request_port, request_mask = int64s(net.request_vc), int64s(net.request_port), int64s(net.request_mask)
     begins, best_rank, best = int64s(net.pair_order), int64s(net.winner_rank), int64s(net.winner_request)
     taken = uint64(0)  # of the output port at hand
@@ -31,13 +32,13 @@ def match_drawn_vcs(net: Net, router: int, requests: int, now: int) -> int:
                 mask &= mask - 1
         for m in range(width):
             if begins[m] != 0:
-                begins[m] = 1 + int64(next_below(stream, router, width))
+                begins[m] = 1 + int64(next_below(stream, router, block))
         for k in range(requests):
             mask = request_mask[k]
             while mask != 0:
                 m = request_port[k] * vcs + trailing_zeros(uint64(mask))
                 mask &= mask - 1
-                rank = (request_vc[k] - begins[m] + 1) % width
+                rank = (request_vc[k] - begins[m] + 1) % block
                 if rank < best_rank[m]:
                     best_rank[m], best[m] = rank, k
         for k in range(requests):
@@ -46,9 +47,9 @@ def match_drawn_vcs(net: Net, router: int, requests: int, now: int) -> int:
                 m = request_port[k] * vcs + trailing_zeros(uint64(mask))
                 mask &= mask - 1
                 if best_rank[m] < width and best[m] == k:
-                    start = int64(next_below(stream, router, width)) if start < 0 else start
-                    if (m - start) % width < nearest:
-                        nearest, chosen = (m - start) % width, m
+                    start = int64(next_below(stream, router, block)) if start < 0 else start
+                    if (m - start) % block < nearest:
+                        nearest, chosen = (m - start) % block, m
             if chosen >= 0:
                 grant_vc(net, router, request_vc[k], chosen, now)
                 best_rank[chosen] = -1

@@ -45,6 +45,12 @@ def loneliest(net: Net, many: int, e: int, start: int, outputs: int) -> int:
     return best
 
 
+@inlined
+def in_block(place: int, start: int, block: int) -> int:
+    """`start`, in the block of `place` (router.md, stages_apart)."""
+    return place - place % block + start % block
+
+
 @inner
 def match_lonely(net: Net, many: int, pointers: int, requested: Any, moves: int) -> Any:
     """Match crossbar ports; returns the number of pairs.
@@ -59,7 +65,9 @@ def match_lonely(net: Net, many: int, pointers: int, requested: Any, moves: int)
     chosen, pairs = uint64(0), int64(0)
     for e in range(inputs):
         if any_bit(words(net.asking_outputs), e * many, many):
-            f = loneliest(net, many, e, int64(of_input[e]), outputs)
+            asked = first_of_mask(words(net.asking_outputs), e * many, many, 0)
+            start = in_block(asked, int64(of_input[e]), net.turn_ports * net.output_speedup)
+            f = loneliest(net, many, e, start, outputs)
             forget(words(net.asking_outputs), e, many)
             words(net.asking_inputs)[f * many + (e >> 6)] |= bit_of(e)
             chosen = put_bit(chosen, net.chosen, many, f)
@@ -68,7 +76,9 @@ def match_lonely(net: Net, many: int, pointers: int, requested: Any, moves: int)
         while rest != uint64(0):
             f = (word << 6) + trailing_zeros(rest)
             rest &= rest - uint64(1)
-            e = first_of_mask(words(net.asking_inputs), f * many, many, int64(of_output[f]))
+            e = first_of_mask(words(net.asking_inputs), f * many, many, 0)
+            start = in_block(e, int64(of_output[f]), net.turn_ports * net.input_speedup)
+            e = first_of_mask(words(net.asking_inputs), f * many, many, start)
             forget(words(net.asking_inputs), f, many)
             if moves != 0:
                 step_on(net, pointers, e, f)
@@ -90,7 +100,7 @@ def step_on(net: Net, pointers: int, e: int, f: int) -> None:
 @c_kernel(HOOK_SIGNATURE)
 def match_lonely_vcs(net: Net, router: int, requests: int, now: int) -> int:
     """Match the requests of a router: the hook `vc_match`."""
-    width, vcs = net.ports * net.vcs, net.vcs
+    width, vcs, block = net.ports * net.vcs, net.vcs, net.turn_ports * net.vcs
     request_vc, request_port, request_mask = int64s(net.request_vc), int64s(net.request_port), int64s(net.request_mask)
     counts, best_rank, best = int64s(net.pair_order), int64s(net.winner_rank), int64s(net.winner_request)
     for m in range(width):
@@ -106,11 +116,11 @@ def match_lonely_vcs(net: Net, router: int, requests: int, now: int) -> int:
         while mask != 0:
             m = request_port[k] * vcs + trailing_zeros(uint64(mask))
             mask &= mask - 1
-            order = counts[m] * width + (m - start if m >= start else m - start + width)
+            order = counts[m] * width + (m - start) % block
             if chosen < 0 or order < fewest:
                 chosen, fewest = m, order
         first = int64(output_vc(net, router * width + chosen).pointer)
-        rank = request_vc[k] - first if request_vc[k] >= first else request_vc[k] - first + width
+        rank = (request_vc[k] - first) % block
         if rank < best_rank[chosen]:
             best_rank[chosen], best[chosen] = rank, k
     for m in range(width):

@@ -8,7 +8,14 @@ from hopforge.model.kernel.bits import bit_of
 from hopforge.model.kernel.compile import c_kernel, inlined, inner
 from hopforge.model.kernel.memory import int8s, int32s, int64s
 from hopforge.model.network.core.hooks import HOOK_SIGNATURE, MATCH
-from hopforge.model.network.core.kinds import ACTIVE, FAIR_WAVEFRONT, INPUT_FIRST, LONELY, OUTPUT_FIRST
+from hopforge.model.network.core.kinds import (
+    ACTIVE,
+    FAIR_WAVEFRONT,
+    INPUT_FIRST,
+    INPUT_FIRST_PORTS,
+    LONELY,
+    OUTPUT_FIRST,
+)
 from hopforge.model.network.core.net_record import Net
 from hopforge.model.network.core.records import input_port, input_vc, output_vc, router_at, vc_in_port
 from hopforge.model.network.core.switch_allocation import vcs_that_ask
@@ -26,11 +33,11 @@ from hopforge.model.network.parts.crossbar_match import (
 )
 from hopforge.model.network.parts.lonely_match import step_on
 from hopforge.model.network.parts.output_queues import can_take
-from hopforge.model.network.parts.port_masks import any_asks, place_of
+from hopforge.model.network.parts.port_masks import any_asks, place_of, word_of
 from hopforge.model.network.parts.shared_switch import any_credit
 from hopforge.model.network.parts.speculation import match_speculative
 from hopforge.model.network.parts.sped_switch import send_matched, serve_connected
-from hopforge.model.network.parts.switch_match import ask, is_asked, move_pointers, note_recent
+from hopforge.model.network.parts.switch_match import ask, forget_requests, is_asked, move_pointers, note_recent
 
 
 @inlined
@@ -51,8 +58,30 @@ def crossbar_ports(net: Net, router: int, j: int) -> tuple[Any, Any, Any, Any]:
     return e, o * net.output_speedup + i % net.output_speedup, v, router * net.ports + o
 
 
+@inlined
+def stands_back(net: Net, many: int, requested: Any, e: int, f: int) -> bool:
+    """Whether another request is before that of a head: for its output, or with `input_first_ports` of its input."""
+    if net.sa_kind == OUTPUT_FIRST:
+        return bool(word_of(requested, net.requested, many, f >> 6) & bit_of(f) != uint64(0))
+    found = False
+    for o in range(net.ports * net.output_speedup):
+        found = found or is_asked(net, many, e, o)
+    return found
+
+
+@inlined
+def yield_heads(net: Net, many: int, router: int, first: int, last: int, now: int) -> None:
+    """Take the VCs from heads `first` … `last` − 1 of ``net.spec_vc`` that stand back (``speculation: yielding``)."""
+    requested = gather_requests(net, many, router, now)
+    for j in range(first, last):
+        e, f, _, _ = crossbar_ports(net, router, j)
+        if stands_back(net, many, requested, e, f):
+            int32s(net.spec_mask)[j] = 0
+    forget_requests(net, many, requested)
+
+
 @inner
-def match_heads(net: Net, many: int, now: int) -> None:
+def match_heads(net: Net, many: int, yielding: int, now: int) -> None:
     """Second switch allocator: match crossbar ports of the heads that ask VA in this step.
 
     The matches replace the requests in ``net.spec_vc`` and ``net.spec_port``.
@@ -68,8 +97,12 @@ def match_heads(net: Net, many: int, now: int) -> None:
         if net.hold_switch != 0:
             mark_connected(net, router)
         last = end_of_heads(net, router, position)
+        if yielding != 0:
+            yield_heads(net, many, router, position, last, now)
         for j in range(position, last):
             e, f, v, p = crossbar_ports(net, router, j)
+            if yielding != 0 and not any_credit(net, p, int32s(net.spec_mask)[j]):
+                continue
             if not is_closed(net, e, f) and can_take(net, p, now):
                 requested = enter_request(net, many, requested, e, v, f, int64(turn[e]))
         position = last
@@ -92,7 +125,7 @@ def move_second(net: Net, router: int, e: int, f: int, v: int, now: int) -> None
         move_pointers(net, router, e, v, f, 1, net.steps)
         return
     int32s(turns_of(net, router))[e] = v + ins if v + ins < net.vcs else v + ins - net.vcs
-    if net.matrix != 0 and net.sa_kind <= OUTPUT_FIRST:
+    if net.matrix != 0 and (net.sa_kind <= OUTPUT_FIRST or net.sa_kind == INPUT_FIRST_PORTS):
         note_recent(net, router, e, f, 1, net.steps)
         return
     pointers = pointers_of(net, router, 1)
@@ -132,9 +165,19 @@ def sped_speculate(net: Net, event: int, a: int, b: int) -> int:
     if event != MATCH:
         grant_heads(net, a)
     elif net.between_ports != 0:
-        match_heads(net, net.port_words, a)
+        match_heads(net, net.port_words, 0, a)
     else:
         match_speculative(net, net.port_words, a)
+    return 0
+
+
+@c_kernel(HOOK_SIGNATURE)
+def sped_yield(net: Net, event: int, a: int, b: int) -> int:
+    """Match heads that stand back from all others, then carry out: the hook `speculation`."""
+    if event != MATCH:
+        grant_heads(net, a)
+    else:
+        match_heads(net, net.port_words, 1, a)
     return 0
 
 

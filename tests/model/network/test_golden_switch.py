@@ -18,7 +18,7 @@ from hopforge.model.network.core.event_log import put_log
 from hopforge.model.network.core.hooks import HOOK_SIGNATURE
 from hopforge.model.network.core.kinds import ACTIVE, GRANTED, RECEIVED, TAIL, VA
 from hopforge.model.network.core.net_record import Net
-from hopforge.model.router.allocators import Allocation, MaximumSize, Wavefront, allocation
+from hopforge.model.router.allocators import Allocation, Drawn, Lonely, MaximumSize, Wavefront, allocation
 from hopforge.model.router.golden_switch import Crossbar, SwitchModel, match_in_turns
 from hopforge.sim.run.simulation import Simulation
 
@@ -127,6 +127,8 @@ class Golden:
         self.va: list[Allocation] = [
             MaximumSize(size, 0, block) if router.va == "max_size" and block
             else Wavefront(size, (block, block)) if router.va == "wavefront" and block
+            else Lonely(size, size, (block, block)) if router.va == "loa" and block
+            else Drawn(size, partial(below, r), size, (block, block)) if router.va == "pim" and block
             else allocation(router.va, size, router.arbiter, partial(below, r))
             for r in range(count)
         ]  # fmt: skip
@@ -236,7 +238,7 @@ def drawn(seed: int) -> tuple[str, str]:
     r = random.Random(seed)
     vcs = r.choice([2, 3, 4, 6])
     keys: dict[str, Any] = {"vcs": vcs, "buffer_flits": r.choice([1, 2, 4, 8])}
-    keys["va"], keys["sa"] = r.choice(KINDS), r.choice(KINDS)
+    keys["va"], keys["sa"] = r.choice(KINDS), r.choice((*KINDS, "input_first_ports", "input_first_ports"))
     if r.random() < 0.4:
         keys["arbiter"] = "matrix"
     keys["input_speedup"], keys["output_speedup"] = r.randint(1, vcs), r.choice([1, 2, 3, 5])
@@ -246,7 +248,8 @@ def drawn(seed: int) -> tuple[str, str]:
         keys["hold_switch"] = True
     if r.random() < 0.5:
         shares = keys["sa"] in ("islip", "max_size", "loa", "pim")
-        keys["speculation"] = r.choice([True, "shared"]) if shares else True
+        yields = keys["sa"] in ("islip", "input_first_ports")
+        keys["speculation"] = r.choice([True, *["shared"] * shares, *["yielding"] * (2 * yields)])
     if {"islip", "pim"} & {keys["va"], keys["sa"]} and "arbiter" not in keys:
         keys["allocator_iterations"] = r.choice([1, 2, 3])
     if r.random() < 0.4:
@@ -277,6 +280,11 @@ def test_grants_are_those_of_golden_switches(seed: int) -> None:
     "sa: max_size, hold_switch: true, speculation: shared", "sa: max_size, hold_switch: true, speculation: true",
     "sa: max_size, sa_first_output: 1, crossbar_cycles: 2",
     "sa: loa, va: loa", "sa: pim, va: pim", "sa: rr_wavefront, va: rr_wavefront",
+    "sa: input_first_ports", "sa: input_first_ports, arbiter: matrix",
+    "sa: input_first_ports, speculation: yielding", "sa: islip, speculation: yielding",
+    "sa: islip, arbiter: matrix, speculation: yielding", "sa: input_first_ports, speculation: true",
+    "sa: input_first_ports, va: pim, allocator_iterations: 2",
+    "sa: input_first_ports, arbiter: matrix, hold_switch: true, speculation: true",
     "sa: pim, va: pim, allocator_iterations: 3, speculation: true", "sa: loa, hold_switch: true, speculation: true",
     "sa: rr_wavefront, internal_speedup: 1.5, speculation: true",
     "internal_speedup: 1.25, crossbar_cycles: 3, stage_batches: true, output_queue_flits: 1",
@@ -292,7 +300,10 @@ def test_a_crossbar_port_for_each_input_and_output(keys: str) -> None:
     "va: wavefront, sa: max_size, crossbar_cycles: 2",
     "va: max_size, sa: max_size, hold_switch: true, speculation: true",
     "va: wavefront, sa: wavefront, speculation: true, input_speedup: 2, output_speedup: 2",
-    "va: wavefront, sa: islip, input_speedup: 2",
+    "va: wavefront, sa: islip, input_speedup: 2", "va: pim, sa: pim", "va: loa, sa: loa",
+    "va: loa, sa: wavefront, input_speedup: 2",
+    "va: pim, sa: pim, allocator_iterations: 2, input_speedup: 2, output_speedup: 3", "va: max_size, sa: loa",
+    "va: loa, sa: loa, speculation: shared, input_speedup: 2", "va: pim, sa: pim, speculation: true, output_speedup: 2",
 ])  # fmt: skip
 def test_stages_of_a_butterfly_have_pointers_over_ports_of_their_own(keys: str) -> None:
     for topology in ("kind: butterfly, k: 3, n: 2", "kind: butterfly, k: 2, n: 3"):
@@ -302,7 +313,9 @@ def test_stages_of_a_butterfly_have_pointers_over_ports_of_their_own(keys: str) 
 
 @pytest.mark.parametrize("keys", [
     "sa: max_size", "sa: max_size, sa_first_output: 22", "arbiter: matrix, speculation: true",
-    "sa: input_first, arbiter: matrix", "sa: loa, va: loa", "sa: pim, va: pim, allocator_iterations: 2",
+    "sa: input_first, arbiter: matrix", "sa: input_first_ports", "sa: input_first_ports, arbiter: matrix",
+    "sa: input_first_ports, speculation: yielding", "sa: islip, speculation: yielding",
+    "sa: loa, va: loa", "sa: pim, va: pim, allocator_iterations: 2",
     "sa: rr_wavefront, va: rr_wavefront",
     "sa: max_size, hold_switch: true, speculation: shared", "sa: islip, hold_switch: true, speculation: true",
 ])  # fmt: skip

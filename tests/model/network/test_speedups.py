@@ -191,8 +191,10 @@ def test_iterations_match_what_is_left() -> None:
     ("output_queue_flits: 4", "router.output_queue_flits: needs output_speedup, internal_speedup or crossbar_cycles "),
     ("internal_speedup: 2, output_queue_flits: 0", "router.output_queue_flits: "),
     ("internal_speedup: 0.5", "router.internal_speedup: "),
-    ("stages_apart: true", "router.stages_apart: is for wavefront and max_size only, not va=output_first, sa=output"),
+    ("stages_apart: true", "router.stages_apart: is for wavefront, max_size, loa, pim only, not va=output_first"),
     ("stages_apart: true, va: max_size, sa: rr_wavefront", "router.stages_apart: must be false with rr_wavefront"),
+    ("speculation: yielding, sa: wavefront", "router.sa: must be one of output_first, islip, input_first_ports with "),
+    ("va: free_queue, sa: input_first_ports", "router.va: must be an allocator with sa=input_first_ports, not free"),
     ("sa_first_output: 1", "router.sa_first_output: is for sa=max_size only, not sa=output_first"),
     ("model: input_output_queued, input_speedup: 2", "router.input_speedup: is for model=input_queued only"),
 ])  # fmt: skip

@@ -299,6 +299,12 @@ def test_too_large() -> None:
         ("vcs: 2, cycles_per_flit: 2", "router.cycles_per_flit must be 1 in hardware, not 2"),
         ("vcs: 2, cycle_ns: 2, flit_ns: 5", "router.cycles_per_flit must be 1 in hardware, not 3 (flit_ns / cycle_ns)"),
         ("vcs: 2, speculation: shared", "router.speculation must be false or true in hardware, not shared"),
+        ("vcs: 2, speculation: yielding", "router.speculation must be false or true in hardware, not yielding"),
+        ("sa: loa", "router.sa must be another allocator in hardware, not loa (simulator only)"),
+        (
+            "sa: input_first_ports",
+            "router.sa must be another allocator in hardware, not input_first_ports (simulator only)",
+        ),
         ("vcs: 2, switching: saf, buffer_flits: 9", "router.switching must be wormhole or vct in hardware, not saf"),
         ("vcs: 2, buffer_flits: 2000", "router: buffer_flits must be in 1 to 1024, not 2000"),
     ],

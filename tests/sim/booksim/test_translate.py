@@ -68,6 +68,7 @@ def test_parameters_replace_what_the_file_says(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("parameter", "where", "expected"), [
     ("wait_for_tail_credit=1", "router.vc_release", "credits"),
     ("vc_allocator=separable_input_first", "router.va", "input_first"),
+    ("sw_allocator=separable_input_first", "router.sa", "input_first_ports"),
     ("vc_allocator=max_size", "router.va", "max_size"),
     ("sw_allocator=max_size", "router.sa", "max_size"),
     ("sw_allocator=loa", "router.sa", "loa"),
@@ -109,7 +110,8 @@ FLY = f"topology = fly; k = 4; n = 2; routing_function = dest_tag; {ROUTER}"
 
 @pytest.mark.parametrize(("allocators", "apart"), [
     ("vc_allocator=max_size", True), ("sw_allocator=max_size", True), ("sw_allocator=wavefront", True),
-    ("sw_allocator=loa", False), ("sw_allocator=wavefront n=1", False),
+    ("sw_allocator=loa", True), ("vc_allocator=pim", True), ("sw_allocator=separable_input_first", False),
+    ("sw_allocator=wavefront n=1", False),
 ])  # fmt: skip
 def test_stages_of_a_fly_have_routers_of_their_own(tmp_path: Path, allocators: str, apart: bool) -> None:
     assert sections(tmp_path, FLY, *allocators.split())["router"].get("stages_apart", False) is apart
@@ -240,6 +242,10 @@ def test_all_allocators_go_with_speedups(tmp_path: Path) -> None:
     longer = found("internal_speedup=1.5", "st_prepare_delay=1")
     assert longer == {"sa": "islip", "crossbar_cycles": 2, "stage_batches": True}
     assert found("sw_allocator=loa", "speculative=1") == {"sa": "loa", "speculation": "shared"}
+    yielding = found("sw_allocator=separable_output_first", "speculative=1")
+    assert yielding == {"sa": "output_first", "speculation": "yielding"}
+    matrix = found(*[f"{one}_allocator=separable_input_first(matrix)" for one in ("vc", "sw")], "speculative=1")
+    assert matrix == {"sa": "input_first_ports", "arbiter": "matrix", "speculation": "yielding"}
     assert found("sw_allocator=rr_wavefront", "speculative=1") == {"sa": "rr_wavefront", "speculation": True}
     drawn = sections(tmp_path, MESH, "vc_allocator=pim(2)", "sw_allocator=pim(2)")["router"]
     assert (drawn["allocator_iterations"], drawn["va"], drawn["sa"]) == (2, "pim", "pim")
@@ -287,6 +293,8 @@ def test_tornado_moves_every_digit_of_the_terminal(tmp_path: Path) -> None:
     ("routing_function=min_adapt", "routing_function = min_adapt: "),
     ("routing_function=nonsense", "routing_function = nonsense: topology mesh has adaptive_xy_yx, dim_order, dor"),
     ("traffic=badperm_yarc({4,2,1})", r"needs \(xr \* k\)\^2 = 16 terminals, not 64"),
+    ("traffic=asymmetric k=3", "traffic = asymmetric: needs an even number of terminals, not 9"),
+    ("traffic=taper64 k=4", "traffic = taper64: BookSim needs 64 terminals, not 16"),
     ("traffic=randperm(time)", "its parameter, the seed, must be a whole number"),
     ("traffic=background", "terminals that are left out must be given"),
     ("traffic=hotspot({{1,2},{1,0}})", "rates of hot terminals must be whole numbers from 1 to 999999"),
@@ -303,8 +311,8 @@ def test_tornado_moves_every_digit_of_the_terminal(tmp_path: Path) -> None:
 ])  # fmt: skip
 def test_what_hopforge_cannot_do_is_refused_by_name(tmp_path: Path, parameter: str, message: str) -> None:
     with pytest.raises(BooksimError, match=message) as caught:
-        sections(tmp_path, MESH, parameter)
-    assert str(caught.value).startswith(f"parameter {parameter}: ")
+        sections(tmp_path, MESH, *parameter.split())
+    assert str(caught.value).startswith(f"parameter {parameter.split(maxsplit=1)[0]}: ")
 
 
 def test_adaptive_orders_are_decided_where_booksim_does(tmp_path: Path) -> None:
