@@ -61,19 +61,18 @@ def refuse_early_tags(
     Raises
     ------
     UserError
-        The first tag that comes too early.
+        It names the tag that comes earliest.
     """
     found = config.traffic.acknowledge
     if found is None or found.age_limit_cycles is None:
         return
     number = np.arange(len(source)) - np.searchsorted(source, source)
     again = np.flatnonzero((number >> tag_bits != 0) & ((number + 1) % max(found.ratio, 1) == 0))
-    early = again[sent[again] - taken[again - (1 << tag_bits)] <= found.age_limit_cycles]
-    if len(early):
-        first = early[np.argmin(sent[early])]
-        gap = sent[first] - taken[first - (1 << tag_bits)]
+    gaps = sent[again] - taken[again - (1 << tag_bits)]
+    if len(again) and gaps.min() <= found.age_limit_cycles:
+        host, gap = source[again[np.argmin(gaps)]], gaps.min()
+        other = f", or traffic.acknowledge.age_limit_cycles below {gap}" if gap > 1 else ""
         raise UserError(
-            f"router.tag_bits must be above {tag_bits}, or traffic.acknowledge.age_limit_cycles below {gap}, not "
-            f"{found.age_limit_cycles}: a tag of host {source[first]} comes again {gap} cycles after the last packet "
-            "with it has arrived"
+            f"router.tag_bits must be above {tag_bits}{other}: a tag of host {host} comes again {gap} cycles after the "
+            f"last packet with it has arrived, whose entries live for {found.age_limit_cycles}"
         )
