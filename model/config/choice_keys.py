@@ -102,11 +102,13 @@ OTHER_KEYS: dict[str, Callable[[Config], bool]] = {
     "router.global_latency_cycles": lambda config: config.topology.kind in _GROUPED,
     "router.global_ns": lambda config: config.topology.kind in _GROUPED or _finds_cycle(config),
     "router.length_bits": lambda config: config.router.switching == "vct",
+    "lookup.up_choice": lambda config: config.topology.kind == "fat_tree",
     "lookup.lag.hash": lambda config: config.lookup.lag.max_members > 1,
     "app.caches": lambda config: config.app.lookup == "cache",
-    "degraded.factor": lambda config: bool(
-        config.degraded.links or config.degraded.ports or config.degraded.random_links
-    ),
+    **{
+        f"degraded.{key}": lambda config: not config.degraded.none
+        for key in ("factor", "from_us", "until_us", "from_cycle", "until_cycle")
+    },
     "simulation.failure_series_cycles": lambda config: bool(config.simulation.failures),
     "simulation.warmup_cycles": lambda config: config.simulation.warmup_us is None,
     "routing.dqn.restart_window": lambda config: config.routing.dqn.restart_below > 0,

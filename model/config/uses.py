@@ -84,7 +84,8 @@ def _routers(config: Config) -> Sections:
     traffic = config.traffic  # virtual channels of classes
     classes = traffic.reply is not None or traffic.acknowledge is not None or traffic.classes
     asked = classes or config.routing.spread == "entropy"  # who chooses among paths
-    return {"router", *_routing(config), *_engines(config), *({"traffic"} if asked else set())}
+    fields = {"address"}  # its width is that of a field of the header, also where no engine looks it up
+    return {"router", *fields, *_routing(config), *_engines(config), *({"traffic"} if asked else set())}
 
 
 def _engine(config: Config) -> Sections:
@@ -114,7 +115,7 @@ USES: dict[str, Callable[[Config], Sections]] = {
     "collectives": _timed_collectives,
     "gen lookup": lambda config: _KEYS | {"csr"},
     "gen router": lambda config: _routers(config) | {"csr"},
-    "gen network": lambda config: _routers(config) | {"address", "failed", "degraded", "csr"},
+    "gen network": lambda config: _routers(config) | {"failed", "degraded", "csr"},
     "gen tables": lambda config: {"tables", "failed", *_KEYS},
     "gen q-table": _q_table,
     "gen collectives": _plane,

@@ -110,16 +110,20 @@ def reset_classes(state: NetState) -> None:
         state["class_histogram"][:] = 0
 
 
-def reply_ages(state: NetState) -> NDArray[np.int64]:
-    """Age in cycles of the oldest reply that each host has not sent, at most 0 without one: int64[host]."""
-    return _ages(state, state["replier"][: int(state["hosts"])])
+def queue_delays(state: NetState) -> NDArray[np.float64]:
+    """Mean ages in cycles of what leaves next (0 for an empty queue): of source queues, replies and acknowledges.
 
-
-def acknowledge_age(state: NetState) -> float:
-    """Mean over the routers of the age in cycles of the acknowledge that leaves next; 0 without one."""
-    if not int(state["acks"]):
-        return 0.0
-    return float(np.maximum(_ages(state, state["replier"][int(state["hosts"]) :]), 0).mean())
+    Each by itself, for one that grows is not hidden by an older one; classes of traffic have their own.
+    """
+    host, hosts = state.senders, int(state["hosts"])
+    packet = host["packet"]
+    created = state["packet"]["created"][np.maximum(packet, 0)]
+    sources = int(state["cycle"]) - np.where(packet >= 0, created, host["next_time"])
+    replies = _ages(state, state["replier"][:hosts]) if "replier" in state.arrays else sources[:0]
+    acknowledges = _ages(state, state["replier"][hosts:]) if int(state["acks"]) else sources[:0]
+    return np.array(
+        [float(np.maximum(each, 0).mean()) if len(each) else 0.0 for each in (sources, replies, acknowledges)]
+    )
 
 
 def acknowledge_tables(state: NetState) -> dict[str, Table]:

@@ -38,7 +38,7 @@ from hopforge.sim.failures.reconfiguration import FailingNetwork, Reconfiguratio
 from hopforge.sim.queued.build import IntervalSource, QueuedState
 from hopforge.sim.run.agent_watch import AgentWatch
 from hopforge.sim.run.buffer_samples import BufferSamples
-from hopforge.sim.run.class_latencies import acknowledge_age, reply_ages
+from hopforge.sim.run.class_latencies import queue_delays
 from hopforge.sim.run.counters import read_counters, reset_counters
 from hopforge.sim.run.deadlock_text import deadlock_text
 from hopforge.sim.run.epoch_routing import EpochRouting
@@ -322,18 +322,6 @@ class Simulation:
         reset_counters(self.built, self.classes)
         self.buffers.reset()
 
-    def queue_delay(self) -> float:
-        """Mean age in cycles of the packets at the heads of the source queues (0 for empty ones); without classes."""
-        host, now = self.state.senders, int(self.state["cycle"])
-        waiting = host["packet"] >= 0
-        age = np.where(
-            waiting, now - self.state["packet"]["created"][np.maximum(host["packet"], 0)], now - host["next_time"]
-        )
-        if "replier" in self.state.arrays:
-            age = np.maximum(age, reply_ages(self.state))
-        delay = float(np.maximum(age, 0).mean()) if len(age) else 0.0
-        return delay + acknowledge_age(self.state)
-
     @property
     def sample_cycles(self) -> int:
         """Cycles of one sample."""
@@ -418,7 +406,7 @@ class Simulation:
         started = time.process_time()
         warmup = self.warm_up(progress)
         self.reset_measures()
-        first_delay, cycles = self.queue_delay(), 0
+        first_delays, cycles = queue_delays(self.state), 0
         samples: list[tuple[int, int]] = []
         stop = "max_cycles"
         _, least, most = run_lengths(self.config, self.built)
@@ -436,10 +424,10 @@ class Simulation:
                 if half <= limits.precision * mean:
                     stop = "precision"
                     break
-                if len(samples) % BATCHES == 0 and self._growth(first_delay, cycles) > 4 * SATURATED_GROWTH:
+                if len(samples) % BATCHES == 0 and self._growth(first_delays, cycles) > 4 * SATURATED_GROWTH:
                     stop = "saturated"
                     break
-        growth, (mean, half) = self._growth(first_delay, cycles), batch_interval(samples)
+        growth, (mean, half) = self._growth(first_delays, cycles), batch_interval(samples)
         return Measurement(
             load=self.load,
             seed=self.seed,
@@ -454,7 +442,7 @@ class Simulation:
             **read_counters(self.built, self.topology, self.classes, cycles, mean),
         )
 
-    def _growth(self, first_delay: float, cycles: int) -> float:
+    def _growth(self, first_delays: NDArray[np.float64], cycles: int) -> float:
         if self.classes is not None:
             return float(self.classes.growth(self.state, cycles).max())
-        return (self.queue_delay() - first_delay) / cycles
+        return float((queue_delays(self.state) - first_delays).max()) / cycles

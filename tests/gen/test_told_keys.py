@@ -38,3 +38,18 @@ def test_the_entropy(command: str, routing: str) -> None:
     assert (
         (made(command, once) == made(command, again)) == told == (command == "gen router" and "k_shortest" in routing)
     )
+
+
+@pytest.mark.parametrize("command", ["gen router", "gen network"])
+@pytest.mark.parametrize(("section", "once", "again", "used"), [
+    ("address", "{width_bits: 16}", "{width_bits: 20}", True),
+    ("lookup", "{mshrs: 2}", "{mshrs: 4}", False),
+    ("timing", "{cache_ns: 2}", "{cache_ns: 3}", False),
+    ("traffic", "{packet_flits: 2}", "{packet_flits: 3}", False),
+])  # fmt: skip
+def test_a_section_that_is_told_as_unused_changes_nothing(
+    command: str, section: str, once: str, again: str, used: bool
+) -> None:
+    text = "name: x\ntopology: {kind: torus, radices: [4]}\nrouter: {vcs: 2, buffer_flits: 4, flit_bits: 96}\n"
+    one, other = (parse_config(f"{text}{section}: {values}\n") for values in (once, again))
+    assert (made(command, one) != made(command, other)) == used == (section not in unused_sections(one, [command]))

@@ -188,7 +188,9 @@ def _unused(command: str, text: str) -> list[str]:
         ("series", "simulation: {load_steps: [{bin: 9, load: 0.2}]}", []),
         ("net", "degraded: {factor: 0.25}", ["degraded.factor"]),
         ("net", "degraded: {factor: 0.25, random_links: 1}", []),
+        ("net", "degraded: {from_cycle: 9, until_cycle: 99}", ["degraded.from_cycle", "degraded.until_cycle"]),
         ("hits", "workload: {kind: uniform}\nlookup: {lag: {hash: modulo}}", ["lookup.lag.hash"]),
+        ("hits", "workload: {kind: uniform}\nlookup: {up_choice: highest_mismatch}", ["lookup.up_choice"]),
     ],
 )
 def test_unread_keys_are_told(command: str, text: str, unread: list[str]) -> None:

@@ -6,6 +6,7 @@ from hopforge.model.config import ConfigError, parse_config
 from hopforge.model.network.core.layouts import REPLIES, REQUESTS, ROUND_TRIPS
 from hopforge.model.routing import RoutingError
 from hopforge.model.routing.deadlock import DeadlockError
+from hopforge.sim.run.class_latencies import queue_delays
 from hopforge.sim.run.simulation import Simulation
 
 MESH = "name: test\ntopology: {kind: mesh, radices: [4, 4]}\n"
@@ -58,6 +59,16 @@ def test_accepted_counts_both_classes() -> None:
 def test_growing_reply_queues_are_saturation() -> None:
     run = simulated("{flits: 16, vcs: shared}", load=0.1, rest="simulation: {min_cycles: 20000, max_cycles: 20000}")
     assert run.run().saturated
+
+
+def test_replies_that_grow_are_not_hidden_by_older_requests() -> None:
+    run = simulated("{flits: 16, vcs: shared}", load=0.1)
+    first = queue_delays(run.state)
+    run.state["host"]["next_time"] -= 1_000_000  # requests that wait for long, and no longer at the end
+    run.advance(2000)
+    older = queue_delays(run.state) - [0, first[1], 0]
+    assert older[0] > 900_000 and older[1] > 100
+    assert run._growth(queue_delays(run.state) - [0, older[1], 0], 2000) == pytest.approx(older[1] / 2000)
 
 
 def test_no_replies_no_columns() -> None:
