@@ -81,7 +81,7 @@ pytest: $(STAMP)
 	$(BIN)/python -m pytest -n $(JOBS) --dist loadfile --no-loadscope-reorder --max-worker-restart 0
 
 study: setup
-	HOPFORGE_STUDY=1 $(BIN)/python -m pytest -n $(JOBS) -m study
+	HOPFORGE_STUDY=1 $(BIN)/python -m pytest -n $(JOBS) --dist loadfile --no-loadscope-reorder -m study
 
 docs: pages site
 

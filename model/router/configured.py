@@ -115,6 +115,12 @@ def network_params(
     slow = np.broadcast_to(
         router_parameters(config, topology).cycles_per_flit, (topology.routers, topology.max_ports)
     )
+    kind = config.lookup.cache.output_kind
+    if lookup is not None and tables.port_sets and kind != "port_set":
+        raise UserError(
+            f"lookup.cache.output_kind must be port_set for routing.algorithm {config.routing.algorithm}, whose routes "
+            f"have several ports, not {kind}"
+        )
     spread = tables.spread and (lookup is None or tables.port_sets)
     entropy = config.traffic.entropy if spread else None
     result = []

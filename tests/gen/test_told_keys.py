@@ -5,6 +5,7 @@ import pytest
 from hopforge.gen.design import NetworkDesign, router_design, whole_network_design
 from hopforge.model.config import Config, parse_config
 from hopforge.model.config.uses import unused_sections
+from hopforge.model.errors import UserError
 
 PATHS = "routing: {algorithm: tables, spread: entropy}\ntables: {scheme: k_shortest, lmc: 1, layers: fewest}\n"
 ECMP = "routing: {algorithm: minimal, spread: entropy}\n"
@@ -53,3 +54,9 @@ def test_a_section_that_is_told_as_unused_changes_nothing(
     text = "name: x\ntopology: {kind: torus, radices: [4]}\nrouter: {vcs: 2, buffer_flits: 4, flit_bits: 96}\n"
     one, other = (parse_config(f"{text}{section}: {values}\n") for values in (once, again))
     assert (made(command, one) != made(command, other)) == used == (section not in unused_sections(one, [command]))
+
+
+def test_ports_of_a_lookup_are_refused_where_routes_have_several() -> None:
+    config = configured(ECMP + LOOKUP, "{per: flow}")
+    with pytest.raises(UserError, match=r"^lookup\.cache\.output_kind must be port_set .* several ports, not port$"):
+        router_design(config)
