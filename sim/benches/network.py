@@ -24,6 +24,7 @@ from hopforge.model.router.params import RouterParams
 from hopforge.model.topology import Topology
 from hopforge.sim.benches.logged_packets import NUMBER_BITS, LoggedPackets
 from hopforge.sim.benches.network_setup import NetworkSetup, network_setup
+from hopforge.sim.benches.repeated_tags import refuse_early_tags
 from hopforge.sim.benches.setup_writes import setup_writes
 from hopforge.sim.drive.replay import WORD_BITS, Output, Replay
 from hopforge.sim.drive.router import flit_words
@@ -119,7 +120,7 @@ def record_network(config: Config, traffic: NetworkTraffic, setup: NetworkSetup 
     Raises
     ------
     UserError
-        Routing or a router that the hardware cannot be; a deadlock; nothing to compare.
+        Routing or a router that the hardware cannot be; a deadlock; nothing to compare; tags that come again.
     """
     ready = network_setup(config, traffic.load, traffic.seed, traffic.cycles) if setup is None else setup
     design, script = ready.design, ready.script
@@ -130,6 +131,10 @@ def record_network(config: Config, traffic: NetworkTraffic, setup: NetworkSetup 
     packets = LoggedPackets(script, own, 0 if config.traffic.reply is None else config.traffic.reply.flits,
                             ready.script_class)  # fmt: skip
     logs = {kind: _of_kind(own, kind, packets) for kind in (SENT, RECEIVED, GRANTED, DRAINED)}
+    if config.traffic.acknowledge is not None:
+        sent, taken = (log.cycle[np.argsort(log.flit)] for log in (logs[SENT], logs[RECEIVED]))
+        first, last = packets.first[:-1], packets.first[1:] - 1
+        refuse_early_tags(config, script[0], params[0].tag_bits, sent[first], taken[last])
     logs[GRANTED] = _with_moves(logs[GRANTED], acknowledges)
     data = _payload(design, packets, np.random.default_rng((traffic.seed, 4)))
     end = int(logs[RECEIVED].cycle.max()) + 1

@@ -9,6 +9,7 @@ from hopforge.gen.design import NetworkDesign, check_interfaces, network_design
 from hopforge.model.config import Config
 from hopforge.model.errors import UserError
 from hopforge.model.network.settings import Script
+from hopforge.sim.benches.repeated_tags import refuse_repeated_tags
 from hopforge.sim.run.packet_script import draw_class_packets, draw_packets
 from hopforge.sim.run.simulation import Simulation
 
@@ -40,7 +41,7 @@ def network_setup(config: Config, load: float, seed: int, cycles: int) -> Networ
     Raises
     ------
     UserError
-        Routing or a router that the hardware cannot be; a deadlock; nothing to compare.
+        Routing or a router that the hardware cannot be; a deadlock; nothing to compare; tags that come again.
     """
     _refuse_failures(config)
     design = network_design(config, service_ports=True, failed=True)
@@ -56,6 +57,7 @@ def network_setup(config: Config, load: float, seed: int, cycles: int) -> Networ
         script, number = draw_class_packets(run, cycles)
     if not len(script[0]):
         raise UserError(f"no packet in {cycles} cycles at a load of {load:g}: there is nothing to compare")
+    refuse_repeated_tags(config, script[0], design.params[0].tag_bits)
     return NetworkSetup(design, script, number)
 
 
