@@ -193,7 +193,7 @@ def test_good_file_and_its_defaults() -> None:
         (
             "seed: 7",
             "router: {speculation: maybe}",
-            "x.yml:2: router.speculation: expected true or false, or must be 'shared', not 'maybe'",
+            "x.yml:2: router.speculation: expected true or false, or must be 'shared' or 'yielding', not 'maybe'",
         ),
         (
             "seed: 7",

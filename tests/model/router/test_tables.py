@@ -170,7 +170,7 @@ def test_the_outputs_of_a_lookup() -> None:
     lookup = LookupParams(entries=16, ways=2)
     params = network_params(config, topology, tables, lookup=lookup)
     assert {(p.rc, p.routes, p.output_kind, p.rc_cycles) for p in params} == {("lookup", (), "port", 0)}
-    config = configure(TREE, "nca")
+    config = configure(TREE, "nca", more="lookup: {cache: {output_kind: port_set}}")
     topology, tables = tables_of(config)
     assert tables.lookup_outputs(0)[:3] == [1, 2, 0b1100]
     assert network_params(config, topology, tables, lookup=lookup)[0].output_kind == "port_set"

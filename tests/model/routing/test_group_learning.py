@@ -239,7 +239,8 @@ def test_links_may_fail_during_a_run() -> None:
 def test_adversarial_traffic_goes_to_the_next_group() -> None:
     topology = leaves_and_spines(2, 2, 1, 2)
     plan = prepare_traffic(topology, "adversarial", {"shift": 2}, np.random.default_rng(1))
-    lists = [plan.table[int(plan.table[h]) : int(plan.table[h + 1])].tolist() for h in range(topology.hosts)]
+    index = plan.table[: 2 * topology.hosts].reshape(-1, 2).tolist()
+    lists = [plan.table[first:last].tolist() for first, last in index]
     assert lists == [[(h // 4 + 2) % 3 * 4 + k for k in range(4)] for h in range(12)]
     config = parse_config("name: x\ntopology: {kind: hyperx, sizes: [2, 2]}\n")
     with pytest.raises(TrafficError, match=r"needs a topology of kind dragonfly, .* or cascade, not hyperx"):

@@ -127,7 +127,7 @@ def test_bad_replies(text: str, message: str) -> None:
 
 def test_too_few_virtual_channels_for_two_classes() -> None:
     torus = "name: test\ntopology: {kind: torus, radices: [4, 4]}\nrouter: {vcs: 2}\ntraffic: {reply: {}}"
-    with pytest.raises(RoutingError, match=r"at least 4 for .* not 2 \(traffic.reply.vcs: own gives each class half\)"):
+    with pytest.raises(RoutingError, match=r"at least 4 for .* not 2: .* \(traffic.reply.vcs: own gives each class"):
         Simulation(parse_config(torus), 0.1, 1)
 
 

@@ -204,7 +204,7 @@ def test_every_class_is_proved_and_keeps_to_its_channels(topology: str, algorith
 def test_too_few_channels_for_a_class_name_it() -> None:
     checked = config("topology: {kind: torus, radices: [4, 4]}", "vcs: 3", "packet_flits: 1",
                      "name: a, share: 0.5, vcs: 2", "name: b, share: 0.5, vcs: 1")  # fmt: skip
-    with pytest.raises(RoutingError, match=r"^traffic.classes: vcs of b must be at least 2 for .* not 1$"):
+    with pytest.raises(RoutingError, match=r"^traffic.classes: vcs of b must be at least 2 for .* not 1: two of"):
         Simulation(checked, 0.1, 1)
 
 
