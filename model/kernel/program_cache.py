@@ -29,6 +29,7 @@ import llvmlite
 import numba
 import numpy as np
 from numba.core import config
+from numba.core.compiler_lock import global_compiler_lock
 
 from hopforge.model.kernel.index_lock import lock_indices
 from hopforge.model.kernel.user_folders import usable, user_cache
@@ -213,6 +214,8 @@ _user_modules = UserModules()
 def cache_folder(function: Callable[..., Any]) -> Iterator[bool]:
     """Let numba keep the machine code of kernels that are declared meanwhile in the folder that fits `function`.
 
+    One thread at a time: the folder is a setting of the process. (Two at once left machine code in the working folder.)
+
     Yields
     ------
     bool
@@ -225,14 +228,15 @@ def cache_folder(function: Callable[..., Any]) -> Iterator[bool]:
     # numba would otherwise go on to its own folders where ours cannot be written (a full disk)
     ours = program().holds(function.__code__.co_filename)
     wanted = {"CACHE_DIR": str(folder), "CACHE_LOCATOR_CLASSES": _LOCATOR if ours else "UserProvidedCacheLocator"}
-    before = {name: getattr(config, name) for name in wanted if hasattr(config, name)}
-    for name in before:
-        setattr(config, name, wanted[name])
-    try:
-        yield True
-    finally:
-        for name, value in before.items():
-            setattr(config, name, value)
+    with global_compiler_lock:  # numba's, which declared kernels may need: a lock of ours could wait for it forever
+        before = {name: getattr(config, name) for name in wanted if hasattr(config, name)}
+        for name in before:
+            setattr(config, name, wanted[name])
+        try:
+            yield True
+        finally:
+            for name, value in before.items():
+                setattr(config, name, value)
 
 
 def folder_of(function: Callable[..., Any]) -> Path | None:

@@ -132,7 +132,10 @@ def record_network(config: Config, traffic: NetworkTraffic, setup: NetworkSetup 
                             ready.script_class)  # fmt: skip
     logs = {kind: _of_kind(own, kind, packets) for kind in (SENT, RECEIVED, GRANTED, DRAINED)}
     if config.traffic.acknowledge is not None:
-        sent, taken = (log.cycle[np.argsort(log.flit)] for log in (logs[SENT], logs[RECEIVED]))
+        sent, taken = np.zeros((2, packets.first[-1]), np.int64)
+        for cycle, kinds in ((sent, (SENT,)), (taken, (RECEIVED, DRAINED))):
+            for kind in kinds:
+                cycle[logs[kind].flit] = logs[kind].cycle
         first, last = packets.first[:-1], packets.first[1:] - 1
         refuse_early_tags(config, script[0], params[0].tag_bits, sent[first], taken[last])
     logs[GRANTED] = _with_moves(logs[GRANTED], acknowledges)

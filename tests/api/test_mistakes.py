@@ -66,6 +66,8 @@ MISTAKES: list[tuple[Callable[[], object], type[Exception], str]] = [
     (lambda: hf.load(""), hf.ConfigError, "load takes the name of a file, not an empty text"),
     (lambda: hf.simulate("name: m\ntopology: {kind: ring}\n"), hf.ConfigError,
      "load takes the name of a file, not its text, which hopforge.loads takes"),
+    (lambda: hf.load("name: m\ntopology: {kind: ring}\n" + "# long\n" * 9999), hf.ConfigError,
+     "load takes the name of a file, not its text, which hopforge.loads takes"),
     (lambda: hf.network("petersen.txt"), TypeError, "expected a graph of networkx or an adjacency matrix, not str"),
     (lambda: hf.network({0: [1]}), TypeError,  # type: ignore[arg-type]
      "expected a graph of networkx or an adjacency matrix, not dict"),

@@ -177,7 +177,7 @@ def load(path: str | os.PathLike[str]) -> Configuration:
     """
     if not isinstance(path, str | os.PathLike):
         raise TypeError(f"load takes the name of a file, not {type(path).__name__}")
-    if "\n" in os.fspath(path) and not Path(path).exists():
+    if "\n" in os.fspath(path) and not os.path.exists(path):  # noqa: PTH110 - of a long text Path raises OSError
         raise ConfigError("load takes the name of a file, not its text, which hopforge.loads takes")
     if not os.fspath(path):
         raise ConfigError("load takes the name of a file, not an empty text")

@@ -4,6 +4,7 @@ import os
 import shutil
 import subprocess
 import sys
+import threading
 from pathlib import Path
 from types import ModuleType
 
@@ -14,7 +15,7 @@ from numba.core import config
 import hopforge
 from hopforge.model.config import parse_config
 from hopforge.model.kernel import program_cache
-from hopforge.model.kernel.program_cache import KEPT, Program, UserModules, delete_unused, folder_of
+from hopforge.model.kernel.program_cache import KEPT, Program, UserModules, cache_folder, delete_unused, folder_of
 from hopforge.model.routing.deadlock import check_routing
 from hopforge.sim.run.simulation import Simulation
 
@@ -322,3 +323,23 @@ def test_old_folders_that_nobody_uses_are_deleted(tmp_path):
         user.communicate("")
     delete_unused(tmp_path)
     assert not folders[1].exists()
+
+
+def test_one_thread_at_a_time_sets_the_folder():
+    """Two at once left machine code in the working folder: one took the setting back while the other read it."""
+    before, found = config.CACHE_DIR, []
+
+    def other():
+        with cache_folder(check_routing):
+            found.append(config.CACHE_DIR)
+
+    thread = threading.Thread(target=other)
+    with cache_folder(check_routing):
+        inside = config.CACHE_DIR
+        thread.start()
+        thread.join(0.3)
+        assert found == []
+        assert config.CACHE_DIR == inside != before
+    thread.join()
+    assert found == [inside]
+    assert before == config.CACHE_DIR
