@@ -4,12 +4,13 @@ from typing import Any
 
 from numba import int64, uint64
 
-from hopforge.model.kernel.bits import any_bit, bit_of, first_of_mask, trailing_zeros
+from hopforge.model.kernel.bits import any_bit, first_of_mask, trailing_zeros
 from hopforge.model.kernel.compile import inlined, inner
 from hopforge.model.kernel.memory import int32s, int64s, words
 from hopforge.model.network.core.net_record import Net
+from hopforge.model.network.parts.lonely_match import picked
 from hopforge.model.network.parts.maximum_match import turn_requests
-from hopforge.model.network.parts.port_masks import forget, put_bit, take_word
+from hopforge.model.network.parts.port_masks import forget, take_word
 from hopforge.model.network.parts.switch_match import least_recent, note_recent, recent_of
 
 
@@ -39,9 +40,7 @@ def match_inputs_in_turn(net: Net, many: int, router: int, pointers: int, reques
         if any_bit(words(net.asking_outputs), e * many, many):
             arbiter = recent_of(net, router, e, 2 * second + 1)
             f = in_turn(net, many, net.asking_outputs + 8 * e * many, pointers + outputs + e, arbiter)
-            forget(words(net.asking_outputs), e, many)
-            words(net.asking_inputs)[f * many + (e >> 6)] |= bit_of(e)
-            chosen = put_bit(chosen, net.chosen, many, f)
+            chosen = picked(net, many, chosen, e, f)
     for word in range(many):
         rest = take_word(chosen, net.chosen, many, word)
         while rest != uint64(0):

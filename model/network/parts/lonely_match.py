@@ -51,6 +51,14 @@ def in_block(place: int, start: int, block: int) -> int:
     return place - place % block + start % block
 
 
+@inlined
+def picked(net: Net, many: int, chosen: Any, e: int, f: int) -> Any:
+    """Enter the pick of crossbar input `e`, which asks for nothing more; returns the outputs that were picked."""
+    forget(words(net.asking_outputs), e, many)
+    words(net.asking_inputs)[f * many + (e >> 6)] |= bit_of(e)
+    return put_bit(chosen, net.chosen, many, f)
+
+
 @inner
 def match_lonely(net: Net, many: int, pointers: int, requested: Any, moves: int) -> Any:
     """Match crossbar ports; returns the number of pairs.
@@ -68,9 +76,7 @@ def match_lonely(net: Net, many: int, pointers: int, requested: Any, moves: int)
             asked = first_of_mask(words(net.asking_outputs), e * many, many, 0)
             start = in_block(asked, int64(of_input[e]), net.turn_ports * net.output_speedup)
             f = loneliest(net, many, e, start, outputs)
-            forget(words(net.asking_outputs), e, many)
-            words(net.asking_inputs)[f * many + (e >> 6)] |= bit_of(e)
-            chosen = put_bit(chosen, net.chosen, many, f)
+            chosen = picked(net, many, chosen, e, f)
     for word in range(many):
         rest = take_word(chosen, net.chosen, many, word)
         while rest != uint64(0):
