@@ -28,6 +28,7 @@ from hopforge.sim.failures.purge import (
     buffered_flits,
     current_packets,
     flying_flits,
+    forget_released,
     free_output,
     refresh,
     refresh_heads,
@@ -116,6 +117,7 @@ class InputQueuedFailures:
         self._silence(hosts, record)
         dead = np.flatnonzero(ports)
         state["output_port"]["free_mask"][dead] = 0
+        forget_released(state, ports)
         closing = np.flatnonzero(dead_output & (outs["tail_sent"] != 0))
         outs["tail_sent"][closing], outs["owner"][closing] = 0, -1
         refresh(state)

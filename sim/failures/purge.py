@@ -126,6 +126,14 @@ def free_output(state: NetState, m: int) -> None:
     port["free_mask"][m // int(state["vcs"])] |= np.uint32(1 << int(out["vc"][m]))
 
 
+def forget_released(state: NetState, ports: Bools) -> None:
+    """Keep output VCs of `ports` taken that would be free in the next cycle (va: free_queue)."""
+    released = state["released"][: int(state["released_count"])]
+    left = released[~ports[released >> HOST_VC_BITS]]
+    state["released"][: len(left)] = left
+    state.record["released_count"] = len(left)
+
+
 def free_host_vc(state: NetState, h: int, vc: int) -> None:
     """As `free_output` for a VC of the channel from host `h` to its router."""
     host, slot = state["host"], (h << HOST_VC_BITS) + vc

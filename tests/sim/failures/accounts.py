@@ -69,3 +69,10 @@ def check_state(run: Simulation) -> None:
     after = same & ((flit[:-1] & TAIL) == 0)
     assert (flit[1:][after] >> 2 == flit[:-1][after] >> 2).all()
     assert ((flit[1:][same & ((flit[:-1] & TAIL) != 0)] & HEAD) != 0).all()
+    # no output VC of a failed port is free, nor will be
+    begun = [epoch for epoch in failures.epochs if epoch.cycle < int(state["cycle"])]
+    if begun:
+        failed = begun[-1].ports.reshape(-1)
+        assert not state["output_port"]["free_mask"][failed].any()
+        released = state["released"][: int(state["released_count"])]
+        assert not failed[released >> HOST_VC_BITS].any()

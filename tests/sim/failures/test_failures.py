@@ -50,6 +50,8 @@ def configure(
         ("vcs: 2, switching: saf, arbiter: matrix", "up_down"),
         ("vcs: 3, buffer_flits: 2, vc_release: credits", "shortest_escape"),
         ("vcs: 6", "tables lash_tor"),
+        ("vcs: 4, va: free_queue", "tables"),
+        ("vcs: 4, va: free_queue, vc_release: credits, rc_cycles: 1", "tables"),
     ],
 )
 def test_everything_is_accounted_for(router: str, algorithm: str, failures: str) -> None:
