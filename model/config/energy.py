@@ -28,6 +28,8 @@ class EnergyConfig(Section):
     """Flit buffers as memories (CACTI 7: 3400 µm² for 64 lines of 96 bits)."""
     latch_um2_per_bit: NonNegative = 2.66
     """Flit buffers as latches, `router.flit_buffers: latches` (own synthesis)."""
+    flip_flop_um2_per_bit: NonNegative = 4.9
+    """Flit buffers as flip-flops, `router.flit_buffers: flip_flops` (own synthesis of three routers)."""
     crossbar_um2_per_bit: NonNegative = 2.98
     """Crossbar, for each bit, input and output port (own synthesis: 5061 µm² for 5 ports of 68 bits)."""
     vc_allocator_um2: NonNegative = 24.2

@@ -84,10 +84,14 @@ def switch_areas(config: Config, shape: SwitchShape, *, cached: bool) -> dict[st
     A TCAM is counted once, as in eq. 4.5; one outside of the switch has no area.
     """
     energy, lookup, p = config.energy, config.lookup, shape.ports
-    in_latches = config.router.flit_buffers == "latches"
     engines = _engines(config, shape)
+    per_bit = {
+        "memory": energy.buffer_um2_per_bit,
+        "latches": energy.latch_um2_per_bit,
+        "flip_flops": energy.flip_flop_um2_per_bit,
+    }
     return {
-        "buffers": shape.stored * shape.word * (energy.latch_um2_per_bit if in_latches else energy.buffer_um2_per_bit),
+        "buffers": shape.stored * shape.word * per_bit[config.router.flit_buffers],
         "crossbar": p * p * shape.word * energy.crossbar_um2_per_bit,
         "VC allocator": (p * shape.vcs) ** 2 * energy.vc_allocator_um2 if _allocates_vcs(config) else 0.0,
         "switch allocator": p * p * (energy.switch_allocator_um2 + shape.vcs * energy.switch_allocator_vc_um2),

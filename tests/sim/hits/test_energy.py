@@ -1,9 +1,12 @@
 """Energy and area of switches by hand."""
 
+from typing import get_args
+
 import numpy as np
 import pytest
 
 from hopforge.model.config import parse_config
+from hopforge.model.config.router import RouterConfig
 from hopforge.sim.hits.energy import SwitchShape, Traffic, shape_of, switch_areas, switch_energy
 from hopforge.sim.programs.application import run_app
 from hopforge.sim.traffic.program_traffic import cut
@@ -40,6 +43,28 @@ def test_allocators_of_other_sizes_are_as_large_as_synthesized_ones(part, measur
     for (ports, vcs), area in measured.items():
         found = switch_areas(config_of(ROUTER), SwitchShape(ports, vcs, 4, 64), cached=False)[part]
         assert found == pytest.approx(area, rel=most), (ports, vcs)
+
+
+@pytest.mark.parametrize("kind", get_args(RouterConfig.model_fields["flit_buffers"].annotation))
+def test_every_kind_of_flit_buffer_has_an_area_of_its_own(kind):
+    """Memories leak by their size, everything else by its area."""
+    own = {"memory": "buffer", "latches": "latch", "flip_flops": "flip_flop"}
+    areas = ", ".join(f"{name}_um2_per_bit: {k + 2}" for k, name in enumerate(own.values()))
+    router = f"router: {{flit_buffers: {kind}}}\nenergy: {{logic_mw_per_mm2: 1000, sram_mw_per_kib: 1, {areas}}}"
+    config, shape = config_of(router), SwitchShape(4, 2, 16, 60)  # 8192 bits
+    found = switch_areas(config, shape, cached=False)
+    assert found["buffers"] == 8192 * (list(own).index(kind) + 2)
+    energy = switch_energy(config, shape, 1, Traffic(1.0, 0, 0, 0), cached=False)
+    logic = sum(area for part, area in found.items() if part != "TCAM" and (part != "buffers" or kind != "memory"))
+    assert energy["static, logic"] == pytest.approx(logic * 1e-6)
+    assert energy["static, buffers"] == (1e-3 if kind == "memory" else 0)
+
+
+@pytest.mark.parametrize(("kind", "measured"), [("latches", 45_780), ("flip_flops", 58_614)])
+def test_a_router_is_as_large_as_a_synthesized_one(kind, measured):
+    """Medians of docs/results/synthesis.md#schemes-of-the-router, 5 ports of 4 VCs of 4 flits of 64 bits."""
+    config = config_of(f"router: {{flit_buffers: {kind}}}\nlookup: {{tcam: {{kind: external}}}}")
+    assert sum(switch_areas(config, SwitchShape(5, 4, 4, 64), cached=False).values()) == pytest.approx(measured, rel=0.03)
 
 
 def test_caches_add_engines_and_memories():
