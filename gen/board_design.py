@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 from hopforge.gen.design import NetworkDesign, engine_parameters, whole_network_design
 from hopforge.gen.lookup import lookup_parameters_as_data
-from hopforge.hw.board import Board
-from hopforge.hw.engine_on_board import EngineOnBoard
-from hopforge.hw.network_on_board import NetworkOnBoard
+from hopforge.hw.boards.board import Board
+from hopforge.hw.boards.engine import EngineOnBoard
+from hopforge.hw.boards.network import NetworkOnBoard
 from hopforge.model.board.registers import DESIGNS, BoardIdentity, DesignKind
 from hopforge.model.config import Config
 from hopforge.model.errors import UserError

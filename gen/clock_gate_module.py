@@ -2,7 +2,7 @@
 
 from amaranth.hdl import ClockSignal, Instance
 
-from hopforge.hw.clock_gate import ClockGate
+from hopforge.hw.parts.clock_gate import ClockGate
 
 __all__ = ["OWN_CLOCK_GATES", "clock_gate_instance", "clock_gate_text"]
 

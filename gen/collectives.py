@@ -9,9 +9,9 @@ from pathlib import Path
 from hopforge.gen.package import Package, package_files, write_package
 from hopforge.gen.synth_blocks import Block, Registered
 from hopforge.gen.synth_router import router_blocks
-from hopforge.hw.collective_network import CollectiveNetwork
-from hopforge.hw.collective_unit import CollectiveUnit
-from hopforge.hw.word_combiner import WordCombiner
+from hopforge.hw.collectives.network import CollectiveNetwork
+from hopforge.hw.collectives.unit import CollectiveUnit
+from hopforge.hw.collectives.word_combiner import WordCombiner
 from hopforge.model.config import Config
 from hopforge.model.router.collective_params import OPERATIONS
 from hopforge.model.router.collective_plane import PlaneDesign, configured_plane

@@ -5,8 +5,8 @@ from functools import cached_property
 
 import numpy as np
 
-from hopforge.hw.acknowledge_port import AcknowledgeSetup
-from hopforge.hw.network_interface import NetworkInterface
+from hopforge.hw.network.acknowledge_port import AcknowledgeSetup
+from hopforge.hw.network.interface import NetworkInterface
 from hopforge.model.config import Config
 from hopforge.model.config.simulation import DegradedConfig, FailedConfig
 from hopforge.model.errors import UserError

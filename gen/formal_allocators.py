@@ -22,9 +22,9 @@ from itertools import permutations
 from amaranth.hdl import Assert, Assume, Cat, Module, Mux, Signal, Value
 
 from hopforge.gen.formal import Proof, at_most_one, prove
-from hopforge.hw.allocator import SeparableAllocator, WavefrontAllocator, allocator
-from hopforge.hw.arbiter import ARBITERS, Arbiter, RoundRobinArbiter, TwoLevelRoundRobinArbiter
-from hopforge.hw.switch_allocator import SwitchAllocator
+from hopforge.hw.allocation.allocator import SeparableAllocator, WavefrontAllocator, allocator
+from hopforge.hw.allocation.switch_allocator import SwitchAllocator
+from hopforge.hw.parts.arbiter import ARBITERS, Arbiter, RoundRobinArbiter, TwoLevelRoundRobinArbiter
 
 __all__ = [
     "ALLOCATOR_MUTANTS",

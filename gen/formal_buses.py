@@ -16,8 +16,8 @@ from amaranth.hdl import Assume, Module, Mux, Signal, Value
 from amaranth.lib import wiring
 
 from hopforge.gen.formal import Proof, prove
-from hopforge.hw.on_bus import BRIDGES
-from hopforge.hw.register_access import RegisterAccess
+from hopforge.hw.buses.on_bus import BRIDGES
+from hopforge.hw.buses.register_access import RegisterAccess
 from hopforge.model.lookup.csr import CsrMap, Field, Register
 from hopforge.model.router.bus_space import AddressSpace, Window
 
@@ -140,7 +140,7 @@ def prove_bus(bus: str, *, mutant: str | None = None) -> bool:
     Parameters
     ----------
     bus : str
-        One of `hopforge.hw.on_bus.BRIDGES`.
+        One of `hopforge.hw.buses.on_bus.BRIDGES`.
     mutant : str, optional
         Key of `BUS_MUTANTS`, whose bus it must be.
 

@@ -14,7 +14,7 @@ from typing import Literal
 from amaranth.hdl import Assert, Assume, Cat, Const, Module, Signal, Value
 
 from hopforge.gen.formal import Proof, at_most_one, prove
-from hopforge.hw.class_filter import ClassFilter
+from hopforge.hw.allocation.class_filter import ClassFilter
 from hopforge.model.router.quality import ROUNDS_KEPT, Quality
 
 __all__ = ["CLASS_MUTANTS", "prove_classes"]

@@ -7,8 +7,8 @@ from amaranth.lib.data import View
 
 from hopforge.gen.formal import at_most_one
 from hopforge.gen.formal_lookup import ABOUT_A, MARKED, LookupProof
-from hopforge.hw.deep_lookup import DeepLookup
-from hopforge.hw.plus_one import low_half
+from hopforge.hw.lookup.deep import DeepLookup
+from hopforge.hw.parts.plus_one import low_half
 from hopforge.model.lookup.params import LookupParams
 
 __all__ = ["DEEP_MUTANTS", "DeepLookupProof"]

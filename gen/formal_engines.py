@@ -3,7 +3,7 @@
 from hopforge.gen.formal import prove_in_parts, refute
 from hopforge.gen.formal_deep_lookup import DEEP_MUTANTS, DeepLookupProof
 from hopforge.gen.formal_lookup import MUTANTS, LookupProof
-from hopforge.hw.lookup_engine import is_deep
+from hopforge.hw.lookup.engine import is_deep
 from hopforge.model.lookup.params import LookupParams
 
 __all__ = ["proof_parameters", "prove_lookup", "refute_lookup"]

@@ -1,7 +1,7 @@
 """Proofs for all inputs that the logic of a key's expression is what its text says.
 
 The text is written here a second time, in words of 48 or 64 bits without any ranges, from its tree: what is narrow in
-`hw.key_expression`, shared, or divided by subtractions, is wide here, and a quotient is any number that fulfils its
+`hw.keys.expression`, shared, or divided by subtractions, is wide here, and a quotient is any number that fulfils its
 definition.
 """
 
@@ -12,7 +12,7 @@ from typing import Any
 from amaranth.hdl import Array, Cat, Const, Module, Mux, Signal, Value, signed
 
 from hopforge.gen.formal_reduction import Claim, Proof
-from hopforge.hw.key_expression import LEVEL_BITS, KeyExpression, QuietSteps, step_name, step_shape
+from hopforge.hw.keys.expression import LEVEL_BITS, KeyExpression, QuietSteps, step_name, step_shape
 from hopforge.model.config import Config, parse_config
 from hopforge.model.expression.compile import Compiled
 from hopforge.model.expression.names import Digit

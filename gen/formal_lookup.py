@@ -17,9 +17,9 @@ from typing import Any
 from amaranth.hdl import Assume, Cat, Const, Module, Mux, Signal, Value
 
 from hopforge.gen.formal import Proof, at_most_one
-from hopforge.hw.crc_hash import CrcHash
-from hopforge.hw.lookup_engine import lookup_engine
-from hopforge.hw.sram import Sram
+from hopforge.hw.lookup.engine import lookup_engine
+from hopforge.hw.parts.crc_hash import CrcHash
+from hopforge.hw.parts.sram import Sram
 from hopforge.model.lookup.params import LookupParams
 
 __all__ = ["ABOUT_A", "MARKED", "MUTANTS", "LookupProof", "OneRow"]

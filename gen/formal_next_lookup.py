@@ -15,7 +15,7 @@ from amaranth.hdl import Assume, Cat, Const, Module, Mux, Signal, Value
 
 from hopforge.gen.formal import Proof, prove, refute
 from hopforge.gen.formal_shared_lookup import AnyEngine
-from hopforge.hw.next_lookup import NextAnswer, NextLookup
+from hopforge.hw.ports.next_lookup import NextAnswer, NextLookup
 from hopforge.model.lookup.params import LookupParams
 from hopforge.model.router.params import CLASS_BITS, PORT_BITS, LookAhead, RouterParams
 

@@ -14,11 +14,11 @@ from typing import Any
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 
 from hopforge.gen.formal_reduction import AffineProof, Claim, Proof
-from hopforge.hw.cache_arrays import RESERVED_BITS
-from hopforge.hw.code_word import CodeWordCheck, coded
-from hopforge.hw.flit_buffer import FlitBuffer
-from hopforge.hw.protected_buffer import ProtectedBuffer
-from hopforge.hw.protected_line import LineCode
+from hopforge.hw.cache.arrays import RESERVED_BITS
+from hopforge.hw.cache.protected_line import LineCode
+from hopforge.hw.parts.code_word import CodeWordCheck, coded
+from hopforge.hw.ports.flit_buffer import FlitBuffer
+from hopforge.hw.ports.protected_buffer import ProtectedBuffer
 from hopforge.model.lookup.params import LookupParams
 from hopforge.model.numbers.code_word import PROTECTIONS, Protection, check_bits, word_parts
 

@@ -11,7 +11,7 @@ The mutants are faults with which the proofs must fail: (wire of the flattened p
 from amaranth.hdl import Assert, Cat, Const, Module, Mux, Signal, signed
 
 from hopforge.gen.formal import Proof, at_most_one, prove
-from hopforge.hw.q_table import least_of, times
+from hopforge.hw.agents.q_table import least_of, times
 from hopforge.model.numbers.q_rule import RATE_BITS
 
 __all__ = ["MINIMUM_MUTANTS", "prove_minimum", "prove_product"]

@@ -15,10 +15,10 @@ from amaranth.hdl import Array, Cat, Const, Elaboratable, Module, Mux, Signal, V
 from hopforge.gen.formal import planted
 from hopforge.gen.verilog import rtlil_text
 from hopforge.gen.yosys import YosysError, run_yosys
-from hopforge.hw.crc_hash import CrcHash
-from hopforge.hw.node_reduction import NodeReduction
-from hopforge.hw.reduction_parameters import MODES, ReductionParameters
-from hopforge.hw.reduction_setup import ReductionSetup
+from hopforge.hw.keys.node_reduction import NodeReduction
+from hopforge.hw.keys.reduction_parameters import MODES, ReductionParameters
+from hopforge.hw.keys.reduction_setup import ReductionSetup
+from hopforge.hw.parts.crc_hash import CrcHash
 from hopforge.model.numbers.crc import crc_matrix
 from hopforge.model.numbers.crc_catalogue import crc_spec
 

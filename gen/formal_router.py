@@ -28,12 +28,12 @@ from typing import Any
 from amaranth.hdl import Assume, Cat, Const, Module, Mux, Signal, Value
 
 from hopforge.gen.formal import Proof, at_most_one, prove
-from hopforge.hw.crossbar import Crossbar
-from hopforge.hw.flit_buffer import FlitBuffer
-from hopforge.hw.free_queue import first_from
-from hopforge.hw.input_unit import InputUnit
-from hopforge.hw.output_unit import OutputUnit
-from hopforge.hw.vc_turn import VcTurn
+from hopforge.hw.allocation.crossbar import Crossbar
+from hopforge.hw.allocation.free_queue import first_from
+from hopforge.hw.allocation.vc_turn import VcTurn
+from hopforge.hw.ports.flit_buffer import FlitBuffer
+from hopforge.hw.ports.input_unit import InputUnit
+from hopforge.hw.ports.output_unit import OutputUnit
 from hopforge.model.router.params import Route, RouterParams
 
 __all__ = [

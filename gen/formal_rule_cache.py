@@ -16,7 +16,7 @@ from typing import Any
 from amaranth.hdl import Array, Assume, Cat, Const, Module, Mux, Signal, Value
 
 from hopforge.gen.formal import RUN_CYCLES, Proof, at_most_one, prove_in_parts, refute
-from hopforge.hw.rule_cache import RuleCache
+from hopforge.hw.rules.rule_cache import RuleCache
 from hopforge.model.lookup.rules.cubes import prefix_mask
 from hopforge.model.lookup.rules.rule_cache_params import RuleCacheParams
 

@@ -13,9 +13,9 @@ from amaranth.hdl import Cat, Const, Module, Value
 from hopforge.gen.formal import RUN_CYCLES, at_most_one, prove_in_parts, refute
 from hopforge.gen.formal_lookup import OneRow
 from hopforge.gen.formal_rule_cache import RuleCacheProof
-from hopforge.hw.crc_hash import CrcHash
-from hopforge.hw.prefix_rules import prefix_bits
-from hopforge.hw.rule_cache import RuleCache
+from hopforge.hw.parts.crc_hash import CrcHash
+from hopforge.hw.rules.prefix_rules import prefix_bits
+from hopforge.hw.rules.rule_cache import RuleCache
 from hopforge.model.lookup.rules.cube_sets import SET_HASH
 from hopforge.model.lookup.rules.rule_cache_params import RuleCacheParams
 from hopforge.model.numbers.crc import crc_matrix

@@ -14,8 +14,8 @@ from amaranth.hdl import Array, Assume, Cat, Const, Module, Mux, Signal, Value
 
 from hopforge.gen.formal import Proof, at_most_one, prove_in_parts, refute
 from hopforge.gen.formal_lookup import OneRow
-from hopforge.hw.crc_hash import CrcHash
-from hopforge.hw.second_level import ASKS, SecondLevel
+from hopforge.hw.cache.second_level import ASKS, SecondLevel
+from hopforge.hw.parts.crc_hash import CrcHash
 from hopforge.model.lookup.params import LookupParams
 from hopforge.model.lookup.second_level import SecondLevelParams
 from hopforge.model.numbers.crc import crc_matrix

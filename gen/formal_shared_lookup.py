@@ -18,8 +18,8 @@ from amaranth.hdl import Assume, Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import wiring
 
 from hopforge.gen.formal import Proof, prove
-from hopforge.hw.lookup_base import lookup_ports
-from hopforge.hw.shared_lookup import SharedLookup
+from hopforge.hw.lookup.base import lookup_ports
+from hopforge.hw.ports.shared_lookup import SharedLookup
 from hopforge.model.lookup.params import LookupParams
 from hopforge.model.router.params import RouterParams
 

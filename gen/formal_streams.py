@@ -16,8 +16,8 @@ from collections.abc import Iterator
 from amaranth.hdl import Assume, Cat, Module, Mux, Signal, Value
 
 from hopforge.gen.formal import Proof, at_most_one, prove
-from hopforge.hw.stream_receiver import StreamReceiver
-from hopforge.hw.stream_sender import StreamSender
+from hopforge.hw.streams.receiver import StreamReceiver
+from hopforge.hw.streams.sender import StreamSender
 from hopforge.model.router.params import Route, RouterParams
 from hopforge.model.router.stream_params import WAITING, StreamParams
 

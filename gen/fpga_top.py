@@ -7,7 +7,7 @@ from amaranth.lib import io
 
 from hopforge.gen.fpga_boards import FpgaBoard, Light
 from hopforge.gen.fpga_pll import ecp5_pll, pll_instance
-from hopforge.hw.board import Board
+from hopforge.hw.boards.board import Board
 
 __all__ = ["FpgaTop"]
 

@@ -3,7 +3,7 @@
 from amaranth.lib.wiring import Component
 
 from hopforge.gen.package import component_ports
-from hopforge.hw.on_bus import BRIDGES
+from hopforge.hw.buses.on_bus import BRIDGES
 from hopforge.model.router.bus_space import AddressSpace
 
 __all__ = ["litex_files"]

@@ -16,8 +16,8 @@ from hopforge.gen.package import (
 )
 from hopforge.gen.register_bus import bus_as_data, bus_introduction, bus_paths, interrupt_sections
 from hopforge.gen.register_map import register_map_files
-from hopforge.hw.lookup_engine import is_deep, lookup_engine, many_periods
-from hopforge.hw.lookup_on_bus import LookupOnBus
+from hopforge.hw.lookup.engine import is_deep, lookup_engine, many_periods
+from hopforge.hw.lookup.on_bus import LookupOnBus
 from hopforge.model.config import Config
 from hopforge.model.errors import UserError
 from hopforge.model.lookup.csr import CsrMap, csr_map

@@ -2,7 +2,7 @@
 
 from amaranth.hdl import ClockSignal, Instance
 
-from hopforge.hw.sram import Sram
+from hopforge.hw.parts.sram import Sram
 
 __all__ = ["OWN_MEMORIES", "memory_instance", "memory_text"]
 

@@ -11,8 +11,8 @@ from amaranth.lib.wiring import Component, In
 
 from hopforge.gen.clock_gate_module import clock_gate_instance
 from hopforge.gen.memory_modules import memory_instance
-from hopforge.hw.clock_gate import ClockGate
-from hopforge.hw.sram import Sram
+from hopforge.hw.parts.clock_gate import ClockGate
+from hopforge.hw.parts.sram import Sram
 
 __all__ = ["ModulePool", "converted", "modules_of"]
 
@@ -24,7 +24,7 @@ _CLOCKED = re.compile(r"^  wire (?:width 1 )?input \d+ +\\clk$", re.MULTILINE)
 
 
 class ModulePool:
-    """Platform of an elaboration in which `hopforge.hw.shared` gives instances.
+    """Platform of an elaboration in which `hopforge.hw.parts.shared` gives instances.
 
     Modules are named ``<design>_<class>``, with a number behind it from the second of a class on, in the order in which
     they are first met: the same names on every run.
@@ -39,7 +39,7 @@ class ModulePool:
 
     Examples
     --------
-    >>> from hopforge.hw.arbiter import RoundRobinArbiter
+    >>> from hopforge.hw.parts.arbiter import RoundRobinArbiter
     >>> pool = ModulePool("noc")
     >>> for _ in range(3):
     ...     _ = pool.instance(RoundRobinArbiter(width=4), (4,))
@@ -59,7 +59,7 @@ class ModulePool:
     def instance(
         self, component: Component, key: Hashable, inputs: Mapping[str, Value] | None = None
     ) -> Elaboratable | Instance:
-        """Return an instance of the module of all components of this class and key; see `hopforge.hw.shared`.
+        """Return an instance of the module of all components of this class and key; see `hopforge.hw.parts.shared`.
 
         Its inputs are connected to the values of `inputs`, by name, and else to the ports of `component`.
 

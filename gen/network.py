@@ -23,7 +23,7 @@ from hopforge.gen.router import (
     router_parameters_as_data,
 )
 from hopforge.gen.stream_ports import network_stream_sections, network_streams_as_data
-from hopforge.hw.network import Network
+from hopforge.hw.network.network import Network
 from hopforge.model.config import Config
 from hopforge.model.network.settings import router_parameters
 from hopforge.model.router.configured import network_links

@@ -4,7 +4,7 @@ import dataclasses
 from pathlib import Path
 
 from hopforge.gen.package import Package, package_files, write_package
-from hopforge.hw.q_table import QTable
+from hopforge.hw.agents.q_table import QTable
 from hopforge.model.config import Config
 from hopforge.model.router.q_table import ANSWER_CYCLES, UPDATE_CYCLES, QTableParams
 
@@ -85,7 +85,7 @@ def _documentation(name: str, p: QTableParams) -> str:
             f"# `{name}`",
             "",
             f"{p.rows} rows (other group, source host) of {p.columns} estimates of {p.value_bits} bits; {memories}. "
-            "The module has no registers of a bus; `hopforge.hw.q_table` says what its ports mean.",
+            "The module has no registers of a bus; `hopforge.hw.agents.q_table` says what its ports mean.",
             "",
             "| constant | value |",
             "|---|---|",

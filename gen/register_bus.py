@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from hopforge.gen.package import register_sections, register_table, registers_as_data
-from hopforge.hw.on_bus import BRIDGES
+from hopforge.hw.buses.on_bus import BRIDGES
 from hopforge.model.router.bus_space import AddressSpace
 
 __all__ = ["bus_as_data", "bus_introduction", "bus_paths", "interrupt_sections"]

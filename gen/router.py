@@ -20,8 +20,8 @@ from hopforge.gen.package import (
 from hopforge.gen.register_bus import bus_as_data, bus_introduction, bus_paths, interrupt_sections
 from hopforge.gen.register_map import register_map_files
 from hopforge.gen.stream_ports import stream_sections, streams_as_data
-from hopforge.hw.router_on_bus import RouterOnBus
-from hopforge.hw.streamed_router import router_with_streams
+from hopforge.hw.router.on_bus import RouterOnBus
+from hopforge.hw.router.streamed import router_with_streams
 from hopforge.model.config import Config
 from hopforge.model.lookup.csr import CSR_ADDR_BITS, csr_map
 from hopforge.model.lookup.tcam import TcamRow

@@ -6,10 +6,10 @@ from pathlib import Path
 
 from hopforge.gen.package import Package, package_files, write_package
 from hopforge.gen.synth_blocks import Block
-from hopforge.hw.cube_lines import CubeLines
-from hopforge.hw.cube_sets import CubeSets
-from hopforge.hw.prefix_rules import PrefixRules
-from hopforge.hw.rule_cache import RuleCache
+from hopforge.hw.rules.cube_lines import CubeLines
+from hopforge.hw.rules.cube_sets import CubeSets
+from hopforge.hw.rules.prefix_rules import PrefixRules
+from hopforge.hw.rules.rule_cache import RuleCache
 from hopforge.model.config import Config
 from hopforge.model.lookup.rules.rule_cache_params import RuleCacheParams
 

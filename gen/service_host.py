@@ -5,8 +5,8 @@ from typing import NamedTuple
 
 from hopforge.gen.design import acknowledge_setup, network_design
 from hopforge.gen.synth_blocks import Block
-from hopforge.hw.routed_table import RoutedTable
-from hopforge.hw.service_host import ServiceHost
+from hopforge.hw.network.routed_table import RoutedTable
+from hopforge.hw.network.service_host import ServiceHost
 from hopforge.model.config import Config
 from hopforge.model.errors import UserError
 from hopforge.model.router.acknowledging_host import HardwareRules

@@ -10,17 +10,17 @@ from amaranth.lib.data import View
 from amaranth.lib.wiring import Component, In, Out
 
 from hopforge.gen.synth_recipes import QUICK, RECIPES
-from hopforge.hw.crc_hash import CrcHash
-from hopforge.hw.lookup_engine import lookup_engine, many_periods
-from hopforge.hw.node_reduction import NodeReduction
-from hopforge.hw.parallel_tcams import ParallelTcams
-from hopforge.hw.reduction_compare import ReductionCompare
-from hopforge.hw.reduction_parameters import ReductionParameters
-from hopforge.hw.reduction_select import ReductionSelect
-from hopforge.hw.reduction_setup import ReductionSetup
-from hopforge.hw.second_level import SecondLevel
-from hopforge.hw.tag_select import TagSelect
-from hopforge.hw.tcam import Tcam
+from hopforge.hw.cache.second_level import SecondLevel
+from hopforge.hw.cache.tag_select import TagSelect
+from hopforge.hw.keys.node_reduction import NodeReduction
+from hopforge.hw.keys.reduction_compare import ReductionCompare
+from hopforge.hw.keys.reduction_parameters import ReductionParameters
+from hopforge.hw.keys.reduction_select import ReductionSelect
+from hopforge.hw.keys.reduction_setup import ReductionSetup
+from hopforge.hw.lookup.engine import lookup_engine, many_periods
+from hopforge.hw.lookup.parallel_tcams import ParallelTcams
+from hopforge.hw.lookup.tcam import Tcam
+from hopforge.hw.parts.crc_hash import CrcHash
 from hopforge.model.lookup.params import LookupParams
 from hopforge.model.numbers.crc import crc_matrix
 

@@ -3,7 +3,7 @@
 from functools import partial
 
 from hopforge.gen.synth_blocks import Block
-from hopforge.hw.dqn_inference import DqnInference
+from hopforge.hw.agents.dqn_inference import DqnInference
 from hopforge.model.dqn.int8_table import LEAST_ACTIVATION_BITS
 
 __all__ = ["inference_blocks"]

@@ -6,7 +6,7 @@ from amaranth.hdl import Cat, Module, Signal
 from amaranth.lib.wiring import Component, In, Out
 
 from hopforge.gen.synth_blocks import Block, Registered
-from hopforge.hw.q_table import QTable, least_of
+from hopforge.hw.agents.q_table import QTable, least_of
 from hopforge.model.config import Config
 from hopforge.model.router.q_table import QTableParams
 

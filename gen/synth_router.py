@@ -8,20 +8,20 @@ from amaranth.lib.wiring import Component
 
 from hopforge.gen.design import check_interfaces, network_design
 from hopforge.gen.synth_blocks import Block, Registered
-from hopforge.hw.allocator import ALLOCATORS
-from hopforge.hw.arbiter import RoundRobinArbiter, TwoLevelRoundRobinArbiter
-from hopforge.hw.crossbar import Crossbar
-from hopforge.hw.input_ports import flit_layout, label_bits
-from hopforge.hw.input_unit import InputUnit
-from hopforge.hw.network_interface import NetworkInterface
-from hopforge.hw.next_lookup import NextLookup
-from hopforge.hw.next_route import NextChoice, NextRoute
-from hopforge.hw.output_unit import OutputUnit
-from hopforge.hw.router import Router
-from hopforge.hw.shared_lookup import SharedLookup
-from hopforge.hw.spread_choice import SpreadChoice, spread_counts
-from hopforge.hw.switch_allocator import SwitchAllocator
-from hopforge.hw.vc_allocator import VcAllocator
+from hopforge.hw.allocation.allocator import ALLOCATORS
+from hopforge.hw.allocation.crossbar import Crossbar
+from hopforge.hw.allocation.switch_allocator import SwitchAllocator
+from hopforge.hw.allocation.vc_allocator import VcAllocator
+from hopforge.hw.network.interface import NetworkInterface
+from hopforge.hw.parts.arbiter import RoundRobinArbiter, TwoLevelRoundRobinArbiter
+from hopforge.hw.ports.input_ports import flit_layout, label_bits
+from hopforge.hw.ports.input_unit import InputUnit
+from hopforge.hw.ports.next_lookup import NextLookup
+from hopforge.hw.ports.next_route import NextChoice, NextRoute
+from hopforge.hw.ports.output_unit import OutputUnit
+from hopforge.hw.ports.shared_lookup import SharedLookup
+from hopforge.hw.ports.spread_choice import SpreadChoice, spread_counts
+from hopforge.hw.router.router import Router
 from hopforge.model.config import Config
 from hopforge.model.router.params import RouterParams
 from hopforge.model.router.reply_rules import reply_rules

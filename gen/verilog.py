@@ -25,8 +25,8 @@ __all__ = ["rtlil_text", "to_rtlil", "to_verilog", "tool_versions"]
 _SOURCE = re.compile(r'attribute \\src "([^"]*)"')
 _PREFACE = """\
 // Of every module: what it is and its parameters, its ports, its wires and registers, its statements. A comment such as
-// "hw/arbiter.py:40" says which line of hopforge the statements below come from. a__b is port b of group a; a_next is
-// what register a holds after the clock edge; any_a and all_a are the OR and the AND of the bits of a.
+// "hw/parts/arbiter.py:40" says which line of hopforge the statements below come from. a__b is port b of group a;
+// a_next is what register a holds after the clock edge; any_a and all_a are the OR and the AND of the bits of a.
 """
 _MODULE_NAME = re.compile(r"^(module |  cell )(\\[^\s$]+)(.*)$", re.MULTILINE)
 
@@ -46,7 +46,7 @@ def to_rtlil(component: Component, name: str, *, shared: bool = False) -> str:
     name : str
         Name of the top module; the modules inside are named ``<name>_<submodule>``.
     shared : bool
-        One module for all equal parts that say so (`hopforge.hw.shared`).
+        One module for all equal parts that say so (`hopforge.hw.parts.shared`).
 
     Returns
     -------
@@ -71,7 +71,7 @@ def _plain_names(text: str) -> str:
 def to_verilog(component: Component, name: str) -> str:
     """SystemVerilog (2005 with ``always_comb`` and ``always_ff``) of a component, for people and for tools.
 
-    Equal parts that say so (`hopforge.hw.shared`) become instances of one module, memories instances of a wrapper
+    Equal parts that say so (`hopforge.hw.parts.shared`) become instances of one module, memories instances of a wrapper
     (`hopforge.gen.memory_modules`). Each module begins with what its component is; statements say which line of
     hopforge they come from. ``-sv`` because Icarus leaves the outputs of a plain ``always @*`` without inputs at X.
 

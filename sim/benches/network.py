@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from hopforge.gen.design import NetworkDesign
 from hopforge.gen.network import network_component
-from hopforge.hw.network import Network
+from hopforge.hw.network.network import Network
 from hopforge.model.config import Config
 from hopforge.model.errors import UserError
 from hopforge.model.lookup.csr import csr_map

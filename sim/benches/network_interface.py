@@ -80,7 +80,7 @@ def disagreeing(design: NetworkDesign) -> NetworkDesign:
 
 
 def network_interface_replay(design: NetworkDesign, traffic: InterfaceTraffic) -> Replay:
-    """Return inputs and golden outputs of `hw.network.Network`; TCAMs are inside.
+    """Return inputs and golden outputs of `hw.network.network.Network`; TCAMs are inside.
 
     Parameters
     ----------

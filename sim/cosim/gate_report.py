@@ -15,7 +15,7 @@ from hopforge.gen.synth_blocks import Block, lookup_blocks
 from hopforge.gen.synth_cells import read_library
 from hopforge.gen.synth_recipes import RECIPES
 from hopforge.gen.synth_router import router_blocks
-from hopforge.hw.router import Router
+from hopforge.hw.router.router import Router
 from hopforge.model.config import Config
 from hopforge.model.errors import UserError
 from hopforge.model.lookup.fast.layout import INPUTS, OUTPUTS

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from hopforge.gen.modules import modules_of
 from hopforge.gen.verilog import to_verilog
-from hopforge.hw.router_core import RouterCore
-from hopforge.hw.router_csr import RouterCsr
+from hopforge.hw.router.core import RouterCore
+from hopforge.hw.router.csr import RouterCsr
 from hopforge.model.config import Config
 from hopforge.sim.benches.network import NetworkTraffic, record_network
 from hopforge.sim.cosim.prepared import prepare_network

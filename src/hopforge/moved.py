@@ -8,6 +8,27 @@ from typing import Any, NoReturn
 
 #: old place of a module or package -> its place now, both below ``hopforge.``
 MODULES = {
+    "hw.cache_arrays": "hw.cache.arrays",
+    "hw.collective_network": "hw.collectives.network",
+    "hw.collective_unit": "hw.collectives.unit",
+    "hw.controlled_router": "hw.router.controlled",
+    "hw.deep_lookup": "hw.lookup.deep",
+    "hw.engine_on_board": "hw.boards.engine",
+    "hw.key_expression": "hw.keys.expression",
+    "hw.key_maker": "hw.keys.maker",
+    "hw.key_pipeline": "hw.keys.pipeline",
+    "hw.key_stage": "hw.keys.stage",
+    "hw.lookup_base": "hw.lookup.base",
+    "hw.lookup_engine": "hw.lookup.engine",
+    "hw.lookup_on_bus": "hw.lookup.on_bus",
+    "hw.network_interface": "hw.network.interface",
+    "hw.network_on_board": "hw.boards.network",
+    "hw.router_core": "hw.router.core",
+    "hw.router_csr": "hw.router.csr",
+    "hw.router_on_bus": "hw.router.on_bus",
+    "hw.stream_receiver": "hw.streams.receiver",
+    "hw.stream_sender": "hw.streams.sender",
+    "hw.streamed_router": "hw.router.streamed",
     "model.address": "model.numbers.address",
     "model.allocators": "model.router.allocators",
     "model.analytic": "sim.hits.analytic",
@@ -144,8 +165,46 @@ MODULES = {
     "sim.stimulus": "sim.drive.stimulus",
     "sim.tcam": "sim.benches.tcam",
 }
+#: room -> modules that lay loose in its layer and have kept their names
+_INTO_ROOMS = {
+    "hw.agents": "dqn_inference q_table",
+    "hw.allocation": (
+        "allocator class_filter crossbar foreseen_request free_queue switch_allocator switch_request "
+        "vc_allocator vc_request vc_turn"
+    ),
+    "hw.boards": "board on_board",
+    "hw.buses": "apb axi4_lite interrupts on_bus register_access uart uart_bus wishbone",
+    "hw.cache": (
+        "epoch pipelined_cache protected_line registered_epoch replacement routing_cache second_level "
+        "tag_select"
+    ),
+    "hw.collectives": "word_combiner",
+    "hw.keys": (
+        "compare_tree direct_mapping lag_member node_reduction reduction_compare reduction_parameters "
+        "reduction_select reduction_setup"
+    ),
+    "hw.lookup": "csr mshr mshr_entries parallel_tcams pipelined_mshr registered_csr row_write_watch tcam",
+    "hw.network": "acknowledge_port host_vcs packet_sender path_choice routed_table service_host traffic_host",
+    "hw.parts": (
+        "and_or arbiter clock_gate code_word crc_hash event_counter plus_one response_queue round_robin "
+        "shared sliced_counter sram xorshift"
+    ),
+    "hw.ports": (
+        "engine_ports flit_buffer input_ports input_queues input_requests input_routes input_unit next_lookup "
+        "next_route output_unit protected_buffer route_table shared_lookup spread_choice"
+    ),
+    "hw.rules": "cube_lines cube_sets cube_sweep prefix_rules rule_cache",
+}
+MODULES |= {
+    f"{room.partition('.')[0]}.{name}": f"{room}.{name}"
+    for room, names in _INTO_ROOMS.items()
+    for name in names.split()
+}
 #: a module that a room has taken the name of -> {name that was imported from it: its module now}
 NAMES = {
+    "hw.lookup": {"Lookup": "hw.lookup.shallow"},
+    "hw.router": {"Router": "hw.router.router"},
+    "hw.network": dict.fromkeys(["RouterPart", "Network"], "hw.network.network"),
     "model.lookup": {
         **dict.fromkeys(["LookupInputs", "LookupOutputs"], "model.lookup.golden.ports"),
         **dict.fromkeys(["ActiveConfig", "KeyFunctions"], "model.lookup.golden.keys"),

@@ -3,7 +3,7 @@
 import pytest
 
 from hopforge.gen.formal_buses import BUS_MUTANTS, prove_bus
-from hopforge.hw.on_bus import BRIDGES
+from hopforge.hw.buses.on_bus import BRIDGES
 
 
 @pytest.mark.parametrize("bus", BRIDGES)

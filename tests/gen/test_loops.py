@@ -1,18 +1,20 @@
 """Generated networks have no combinational loop, which no simulator could end.
 
 Amaranth looks for loops, bit by bit, in what it converts at once. What users get is converted part by part
-(`hopforge.hw.shared`), where it sees no loop that goes through two parts: so these networks are converted as a whole.
+(`hopforge.hw.parts.shared`), where it sees no loop that goes through two parts: so these networks are converted as a
+whole.
 """
 
 import pytest
 from amaranth.hdl import Module
 from amaranth.lib.wiring import Component, In, Out
-from tests.hw import test_path_choice, test_spread_choice
+from tests.hw.network import test_path_choice
+from tests.hw.ports import test_spread_choice
 
 from hopforge.gen.design import whole_network_design
 from hopforge.gen.network import network_component
 from hopforge.gen.verilog import to_rtlil
-from hopforge.hw.shared import shared
+from hopforge.hw.parts.shared import shared
 from hopforge.model.config import Config
 
 ENTROPY = ", entropy: {values: 5}"

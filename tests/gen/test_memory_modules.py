@@ -13,7 +13,7 @@ from amaranth.lib.wiring import Component
 from hopforge.gen.memory_modules import OWN_MEMORIES
 from hopforge.gen.slang import slang_findings
 from hopforge.gen.verilog import to_verilog
-from hopforge.hw.sram import Sram
+from hopforge.hw.parts.sram import Sram
 from hopforge.sim.drive.replay import Output, Replay, replay_amaranth
 from hopforge.sim.drive.runner import replay_cocotb
 

@@ -17,8 +17,8 @@ from hopforge.gen.network import network_files
 from hopforge.gen.router import generate_router, router_files
 from hopforge.gen.verilog import to_rtlil, to_verilog
 from hopforge.gen.yosys import run_yosys
-from hopforge.hw.router import Router
-from hopforge.hw.vc_allocator import VcOutput
+from hopforge.hw.allocation.vc_allocator import VcOutput
+from hopforge.hw.router.router import Router
 from hopforge.model.config import Config, parse_config
 from hopforge.model.errors import UserError
 from hopforge.model.lookup.csr import csr_map

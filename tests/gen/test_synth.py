@@ -23,8 +23,8 @@ from hopforge.gen.synth_recipes import RECIPES
 from hopforge.gen.synth_result import SynthResult, medians
 from hopforge.gen.synth_router import allocator_blocks, router_blocks
 from hopforge.gen.synth_stages import DEEP_STAGES, by_stage
-from hopforge.hw.flit_buffer import FlitBuffer
-from hopforge.hw.sram import Sram
+from hopforge.hw.parts.sram import Sram
+from hopforge.hw.ports.flit_buffer import FlitBuffer
 from hopforge.model.config import parse_config
 from hopforge.model.errors import UserError
 from hopforge.model.lookup.params import LookupParams

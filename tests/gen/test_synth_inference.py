@@ -4,10 +4,10 @@ from pathlib import Path
 
 from hopforge.gen.synth_inference import inference_blocks
 from hopforge.gen.synth_router import router_blocks
-from hopforge.hw.dqn_inference import DqnInference
-from hopforge.hw.network_interface import NetworkInterface
-from hopforge.hw.next_lookup import NextLookup
-from hopforge.hw.shared_lookup import SharedLookup
+from hopforge.hw.agents.dqn_inference import DqnInference
+from hopforge.hw.network.interface import NetworkInterface
+from hopforge.hw.ports.next_lookup import NextLookup
+from hopforge.hw.ports.shared_lookup import SharedLookup
 from hopforge.model.config import load_config, parse_config
 
 ROOT = Path(__file__).parents[2]

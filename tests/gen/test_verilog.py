@@ -14,7 +14,7 @@ from hopforge.gen import verilog
 from hopforge.gen.slang import slang_findings
 from hopforge.gen.verilog import to_verilog
 from hopforge.gen.yosys import YosysError, run_yosys
-from hopforge.hw.router import Router
+from hopforge.hw.router.router import Router
 from hopforge.model.router.params import Route, RouterParams
 
 

@@ -10,7 +10,7 @@ from amaranth.hdl import Const
 
 from hopforge.gen.design import NetworkDesign, network_design, whole_network_design
 from hopforge.gen.network import network_component
-from hopforge.hw.network import Network
+from hopforge.hw.network.network import Network
 from hopforge.model.config import Config, parse_config
 from hopforge.model.errors import UserError
 from hopforge.model.router.links import Link

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from hopforge.gen.verilog import to_verilog
-from hopforge.hw.router import Router
+from hopforge.hw.router.router import Router
 from hopforge.model.config import load_config, parse_config
 from hopforge.model.router.params import Route, RouterParams
 from hopforge.sim.cosim import router as module
