@@ -12,8 +12,8 @@ def shared(component: Component, platform: object, *key: Hashable) -> Elaboratab
     """Return what stands for `component` inside its parent.
 
     In a simulation that is the component itself. A platform with a method ``instance(component, key)``
-    (`hopforge.gen.modules`) makes one module of all components of the same class and `key`, and gives an instance of
-    it: a router of 64 ports has thousands of arbiters, of which few differ.
+    (`hopforge.gen.verilog.shared_modules`) makes one module of all components of the same class and `key`, and gives an
+    instance of it: a router of 64 ports has thousands of arbiters, of which few differ.
 
     The parent may use the ports of a shared component only, never signals inside.
 

@@ -73,7 +73,8 @@ class Sram(wiring.Component):
     def elaborate(self, platform: object) -> Elaboratable:
         """Build a memory, or a register where there is only one word.
 
-        A platform with a method ``memory(self)`` (`hopforge.gen.modules`) may give something else for the memory.
+        A platform with a method ``memory(self)`` (`hopforge.gen.verilog.shared_modules`) may give something else for
+        the memory.
         """
         memory = getattr(platform, "memory", None)
         other: Elaboratable | None = memory(self) if memory is not None and self.depth > 1 else None

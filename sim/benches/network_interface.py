@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from hopforge.gen.design import NetworkDesign
+from hopforge.gen.design.configured import NetworkDesign
 from hopforge.model.lookup.csr import csr_map
 from hopforge.model.lookup.tcam import TcamRow
 from hopforge.model.router.configured import network_links

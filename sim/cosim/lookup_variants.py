@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from hopforge.gen.design import engine_parameters
-from hopforge.gen.verilog import to_verilog
+from hopforge.gen.design.configured import engine_parameters
+from hopforge.gen.verilog.writer import to_verilog
 from hopforge.hw.lookup.engine import is_deep, lookup_engine
 from hopforge.model.config import Config
 from hopforge.model.errors import UserError

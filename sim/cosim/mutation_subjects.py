@@ -8,8 +8,8 @@ import numpy as np
 from amaranth.hdl import Fragment
 from amaranth.lib.wiring import Component
 
-from hopforge.gen.design import NetworkDesign, engine_parameters, network_design
-from hopforge.gen.service_host import ServiceHostDesign, service_host_design
+from hopforge.gen.design.configured import NetworkDesign, engine_parameters, network_design
+from hopforge.gen.design.service_host import ServiceHostDesign, service_host_design
 from hopforge.hw.agents.q_table import QTable
 from hopforge.hw.lookup.engine import is_deep
 from hopforge.hw.network.network import Network
@@ -77,9 +77,9 @@ class Subject(NamedTuple):
     used_cycles, used_masks, uses
         See `hopforge.sim.cosim.mutation_race.Surroundings`.
     spared : str
-        Modules that other benches test, see `hopforge.gen.mutate.write_netlist`.
+        Modules that other benches test, see `hopforge.gen.mutation.mutate.write_netlist`.
     reset : dict
-        Registers that the golden model lets begin elsewhere, see `hopforge.gen.mutate.write_netlist`.
+        Registers that the golden model lets begin elsewhere, see `hopforge.gen.mutation.mutate.write_netlist`.
     counts_from : sequence of int or None
         What the counters begin with in each of `replays`; None, also for those beyond its end: what `reset` says.
     """

@@ -4,8 +4,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from hopforge.gen.q_table import q_table_name
-from hopforge.gen.verilog import to_verilog
+from hopforge.gen.packages.q_table import q_table_name
+from hopforge.gen.verilog.writer import to_verilog
 from hopforge.hw.agents.q_table import QTable
 from hopforge.model.config import Config
 from hopforge.model.router.q_table import QTableParams

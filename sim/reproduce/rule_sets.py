@@ -8,9 +8,9 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from hopforge.gen.rule_cache import rule_cache_blocks
-from hopforge.gen.synth import synthesize
-from hopforge.gen.synth_cells import read_library
+from hopforge.gen.packages.rule_cache import rule_cache_blocks
+from hopforge.gen.synth.area_and_delay import synthesize
+from hopforge.gen.synth.cells import read_library
 from hopforge.hw.parts.sram import Sram
 from hopforge.hw.rules.cube_sets import CubeSets
 from hopforge.model.config import parse_config

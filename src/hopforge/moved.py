@@ -8,6 +8,49 @@ from typing import Any, NoReturn
 
 #: old place of a module or package -> its place now, both below ``hopforge.``
 MODULES = {
+    "gen.clock_gate_module": "gen.verilog.clock_gate",
+    "gen.formal_allocators": "gen.formal.allocators",
+    "gen.formal_buses": "gen.formal.buses",
+    "gen.formal_classes": "gen.formal.classes",
+    "gen.formal_deep_lookup": "gen.formal.deep_lookup",
+    "gen.formal_engines": "gen.formal.engines",
+    "gen.formal_expression": "gen.formal.expression",
+    "gen.formal_lookup": "gen.formal.lookup",
+    "gen.formal_next_lookup": "gen.formal.next_lookup",
+    "gen.formal_protection": "gen.formal.protection",
+    "gen.formal_q_table": "gen.formal.q_table",
+    "gen.formal_reduction": "gen.formal.reduction",
+    "gen.formal_router": "gen.formal.router",
+    "gen.formal_rule_cache": "gen.formal.rule_cache",
+    "gen.formal_rule_sets": "gen.formal.rule_sets",
+    "gen.formal_second_level": "gen.formal.second_level",
+    "gen.formal_shared_lookup": "gen.formal.shared_lookup",
+    "gen.formal_streams": "gen.formal.streams",
+    "gen.fpga_boards": "gen.fpga.boards",
+    "gen.fpga_pll": "gen.fpga.pll",
+    "gen.fpga_tools": "gen.fpga.tools",
+    "gen.fpga_top": "gen.fpga.top",
+    "gen.fpga_vivado": "gen.fpga.vivado",
+    "gen.memory_modules": "gen.verilog.memories",
+    "gen.modules": "gen.verilog.shared_modules",
+    "gen.prove": "gen.formal.all_proofs",
+    "gen.register_map": "gen.registers.maps",
+    "gen.register_space": "gen.registers.space",
+    "gen.synth_blocks": "gen.design.blocks",
+    "gen.synth_cells": "gen.synth.cells",
+    "gen.synth_inference": "gen.design.inference_blocks",
+    "gen.synth_power": "gen.synth.power",
+    "gen.synth_q_table": "gen.design.q_table_blocks",
+    "gen.synth_recipes": "gen.tools.abc_recipes",
+    "gen.synth_result": "gen.synth.result",
+    "gen.synth_router": "gen.design.router_blocks",
+    "gen.synth_stages": "gen.synth.stages",
+    "gen.synth_timing": "gen.synth.timing",
+    "gen.timing": "gen.synth.package_timing",
+    "gen.verilog_header": "gen.verilog.header",
+    "gen.verilog_module": "gen.verilog.module",
+    "gen.verilog_names": "gen.verilog.names",
+    "gen.verilog_tidy": "gen.verilog.tidy",
     "hw.cache_arrays": "hw.cache.arrays",
     "hw.collective_network": "hw.collectives.network",
     "hw.collective_unit": "hw.collectives.unit",
@@ -167,6 +210,17 @@ MODULES = {
 }
 #: room -> modules that lay loose in its layer and have kept their names
 _INTO_ROOMS = {
+    "gen.design": "service_host",
+    "gen.fpga": "board_design",
+    "gen.mutation": "and_graph mutate unreachable_fault",
+    "gen.packages": (
+        "collectives constraints lint_config litex_module lookup network package q_table register_bus router "
+        "rule_cache smoke_bench stream_ports tables"
+    ),
+    "gen.registers": "c_header svd systemrdl",
+    "gen.synth": "gate_cells gate_energy",
+    "gen.tools": "abc process_group processor_time slang verilated_runtime verilator yosys",
+    "gen.verilog": "lint",
     "hw.agents": "dqn_inference q_table",
     "hw.allocation": (
         "allocator class_filter crossbar foreseen_request free_queue switch_allocator switch_request "
@@ -202,6 +256,18 @@ MODULES |= {
 }
 #: a module that a room has taken the name of -> {name that was imported from it: its module now}
 NAMES = {
+    "gen.design": dict.fromkeys([
+        "ROUTER_DEPTH", "engine_parameters", "NetworkDesign", "network_design", "stream_design", "network_streams",
+        "router_design", "whole_network_design", "acknowledge_setup", "check_interfaces",
+    ], "gen.design.configured"),
+    "gen.verilog": dict.fromkeys(["tool_versions", "to_rtlil", "rtlil_text", "to_verilog"], "gen.verilog.writer"),
+    "gen.formal": dict.fromkeys([
+        "RUN_CYCLES", "at_most_one", "Proof", "planted", "prove", "refute", "prove_in_parts",
+    ], "gen.formal.induction"),
+    "gen.fpga": dict.fromkeys(["BuildOptions", "BuildReport", "build_for_board"], "gen.fpga.bitstream"),
+    "gen.synth": dict.fromkeys([
+        "SLOT_BITS", "BLOCK_SETS", "COPY", "synthesize", "map_with_memories", "synthesize_config",
+    ], "gen.synth.area_and_delay"),
     "hw.lookup": {"Lookup": "hw.lookup.shallow"},
     "hw.router": {"Router": "hw.router.router"},
     "hw.network": dict.fromkeys(["RouterPart", "Network"], "hw.network.network"),

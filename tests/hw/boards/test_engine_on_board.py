@@ -8,7 +8,7 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parent))
 from board_bench import BoardBench
 
-from hopforge.gen.board_design import engine_on_board_parameters
+from hopforge.gen.fpga.board_design import engine_on_board_parameters
 from hopforge.hw.boards.engine import EngineOnBoard
 from hopforge.model.board.registers import BOARD_ID, BoardIdentity
 from hopforge.model.config import parse_config

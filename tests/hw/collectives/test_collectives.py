@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from amaranth.sim import Simulator
 
-from hopforge.gen.collectives import collectives_files, plane_component
+from hopforge.gen.packages.collectives import collectives_files, plane_component
 from hopforge.hw.collectives.network import CollectiveNetwork
 from hopforge.hw.collectives.unit import CollectiveUnit
 from hopforge.hw.collectives.word_combiner import WordCombiner

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from amaranth.sim import Simulator
 
-from hopforge.gen.design import whole_network_design
+from hopforge.gen.design.configured import whole_network_design
 from hopforge.hw.network.path_choice import PathChoice
 from hopforge.model.config import Config, parse_config
 from hopforge.model.errors import UserError

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from hopforge.gen.verilog import to_verilog
+from hopforge.gen.verilog.writer import to_verilog
 from hopforge.hw.network.routed_table import RoutedTable
 from hopforge.hw.network.service_host import ServiceHost
 from hopforge.model.router.acknowledging_host import HardwareRules

@@ -7,8 +7,8 @@ from amaranth.hdl import Const, Module, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from hopforge.gen.verilog import to_rtlil
-from hopforge.gen.yosys import run_yosys
+from hopforge.gen.tools.yosys import run_yosys
+from hopforge.gen.verilog.writer import to_rtlil
 from hopforge.hw.allocation.crossbar import OneHotMux
 from hopforge.hw.parts.shared import place
 

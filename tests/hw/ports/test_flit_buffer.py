@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from amaranth.sim import Simulator
 
-from hopforge.gen.verilog import to_verilog
+from hopforge.gen.verilog.writer import to_verilog
 from hopforge.hw.ports.flit_buffer import FlitBuffer
 from hopforge.hw.router.router import Router
 from hopforge.model.router.params import Route, RouterParams

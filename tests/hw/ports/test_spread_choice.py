@@ -10,8 +10,8 @@ import pytest
 from amaranth.sim import Simulator
 from tests.model.topology.spread_by_bits import port_of
 
-from hopforge.gen.design import whole_network_design
-from hopforge.gen.router import router_parameters_as_data
+from hopforge.gen.design.configured import whole_network_design
+from hopforge.gen.packages.router import router_parameters_as_data
 from hopforge.hw.ports.spread_choice import SpreadChoice
 from hopforge.model.config import Config, parse_config
 from hopforge.model.errors import UserError

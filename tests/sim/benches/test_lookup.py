@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from hopforge.gen.verilog import to_verilog
+from hopforge.gen.verilog.writer import to_verilog
 from hopforge.hw.lookup.engine import lookup_engine
 from hopforge.model.lookup.params import LookupParams
 from hopforge.sim.benches.lookup import lookup_replay

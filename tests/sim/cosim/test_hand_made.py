@@ -14,9 +14,9 @@ from amaranth.hdl import Module, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import Component, In
 
-from hopforge.gen.design import engine_parameters
-from hopforge.gen.mutate import SELECTOR, Mutant, Netlist, write_netlist
-from hopforge.gen.yosys import run_yosys
+from hopforge.gen.design.configured import engine_parameters
+from hopforge.gen.mutation.mutate import SELECTOR, Mutant, Netlist, write_netlist
+from hopforge.gen.tools.yosys import run_yosys
 from hopforge.hw.lookup.engine import lookup_engine
 from hopforge.hw.router.router import Router
 from hopforge.model.config import Config, load_config, parse_config

@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 import hopforge
 from hopforge.cli import app
-from hopforge.gen.mutate import Mutant, Netlist, write_netlist
+from hopforge.gen.mutation.mutate import Mutant, Netlist, write_netlist
 from hopforge.hw.parts.event_counter import event_counter
 from hopforge.hw.parts.sliced_counter import slices
 from hopforge.model.config import load_config
