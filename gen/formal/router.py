@@ -13,7 +13,7 @@ returned + credits that wait out their delay = depth; the flag that says whether
 VC is always exactly one of free, owned by a packet, and waiting for its last credits.
 
 *Crossbar*: a word goes to the output that is selected for it, whole, and to no other. With the queues, and with at most
-one grant per input and output (`formal_allocators`): a flit that enters a router leaves it once.
+one grant per input and output (`hopforge.gen.formal.allocators`): a flit that enters a router leaves it once.
 
 With ``va`` free_queue the same, and in every cycle who asks for the switch, and what an output offers, is as
 docs/definitions/router.md says, though both are prepared a cycle before.

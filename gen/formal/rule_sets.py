@@ -1,4 +1,4 @@
-"""Proof about a rule cache with lines in sets: what `formal_rule_cache` proves, with memories and walks.
+"""Proof about a rule cache with lines in sets: what `rule_cache.py` proves, with memories and walks.
 
 The memories keep the row of the symbolic address *a* alone and return anything for other rows (`OneRow`): what holds of
 this set holds of each. The invariant of a line is claimed of this row, unless a walk has yet to come to it with a cube

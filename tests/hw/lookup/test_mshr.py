@@ -1,4 +1,4 @@
-"""MshrFile: every miss gets its one answer (its races are in test_hw_lookup and gen.formal.lookup)."""
+"""MshrFile: every miss gets its one answer (its races are in test_lookup.py and gen.formal.lookup)."""
 
 import numpy as np
 import pytest
