@@ -17,7 +17,7 @@ from hopforge.model.network.core.events import (
     OUTPUT_VC_BYTES,
     SPARSE,
     accept,
-    enter,
+    end_routing,
     load_event,
     receive,
     start_routing,
@@ -184,5 +184,5 @@ def deliver_to_part(
     take_credits(crew, part, net, me, k, half, slot)
     take_flits(crew, part, net, route, me, k, half, now)
     for e in range(int32s(net.ready_events)[slot]):
-        enter(net, int64(int32s(net.ready_event)[slot * net.event_capacity + e]))
+        end_routing(net, int64(int32s(net.ready_event)[slot * net.event_capacity + e]))
     int32s(net.ready_events)[slot] = 0
