@@ -415,6 +415,17 @@ def load_event(net: Net, event: int) -> None:
         prefetch(net.candidate + (n & inside) * net.candidate_bytes)
 
 
+@inlined
+def load_heads(net: Net, heads: Any, k: int, count: int) -> None:
+    """Begin to load what RC of the heads behind number `k` of `count` needs: first their flits, then their packets."""
+    if k + AHEAD < count:
+        n = int64(heads[k + AHEAD])
+        prefetch(net.fifo + n * net.fifo_bytes + 4 * int64(input_vc(net, n).head))
+    if k + AHEAD // 2 < count:
+        n = int64(heads[k + AHEAD // 2])
+        prefetch(net.packet + (int64(fifo_of(net, n)[input_vc(net, n).head]) >> 2) * PACKET_BYTES)
+
+
 @inner
 def decide_ahead(net: Net, route: Callable[..., int]) -> None:
     """Let heads that the switch has sent decide for their next router, by its queues; their candidates are not kept."""
@@ -457,6 +468,8 @@ def deliver(net: Net, route: Callable[..., int], now: int) -> None:
     for k in range(-heads, flits):  # in one loop: RC is compiled once
         n = int64(0)
         if k < 0:
+            if net.far != 0:
+                load_heads(net, int32s(net.heads_next), heads + k, heads)
             n = int64(int32s(net.heads_next)[heads + k])
         else:
             if k + AHEAD < flits:

@@ -19,6 +19,7 @@ from hopforge.model.network.core.events import (
     accept,
     end_routing,
     load_event,
+    load_heads,
     receive,
     start_routing,
     take_credit,
@@ -156,6 +157,7 @@ def take_flits(
         for e in range(count):
             n = int64(0)
             if piece == -2:
+                load_heads(net, int32s(at), e, count)
                 n = int64(int32s(at)[e])
             else:
                 if e + AHEAD < count:
