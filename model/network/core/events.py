@@ -416,6 +416,16 @@ def load_event(net: Net, event: int) -> None:
 
 
 @inlined
+def load_place(net: Net, event: int) -> None:
+    """Begin to load the place that a flit will take in a large FIFO; `load_event` was called for it before."""
+    n = (event >> 32) & -int64(event >> 32 < net.input_vcs)
+    vc = input_vc(net, n)
+    place = int64(vc.head) + vc.flits
+    place -= net.buffer & -int64(place >= net.buffer)
+    prefetch(net.fifo + n * net.fifo_bytes + 4 * place)
+
+
+@inlined
 def load_heads(net: Net, heads: Any, k: int, count: int) -> None:
     """Begin to load what RC of the heads behind number `k` of `count` needs: first their flits, then their packets."""
     if k + AHEAD < count:
@@ -474,6 +484,8 @@ def deliver(net: Net, route: Callable[..., int], now: int) -> None:
         else:
             if k + AHEAD < flits:
                 load_event(net, int64s(net.flit_event)[first + k + AHEAD])
+            if net.fifo_apart != 0 and k + AHEAD // 2 < flits:
+                load_place(net, int64s(net.flit_event)[first + k + AHEAD // 2])
             event = int64s(net.flit_event)[first + k]
             n = event >> 32
             flit = event & 0xFFFFFFFF
