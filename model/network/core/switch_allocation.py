@@ -33,6 +33,8 @@ def vc_that_asks(net: Net, p: int, start: int) -> int:
 @inlined
 def vcs_that_ask(net: Net, p: int, i: int) -> Any:
     """Mask of the VCs of input port `i` of a router that ask for its global output port `p`."""
+    if net.vc_words == 1:
+        return words(net.switching)[p] >> uint64(i * net.vcs) & ~(~uint64(0) << uint64(net.vcs))
     return bits_at(words(net.switching), (p * net.vc_words << 6) + i * net.vcs, net.vcs)
 
 
@@ -99,7 +101,7 @@ def allocate_switches(net: Net, routers: int, asked: Any, now: int) -> None:
             number = vc_that_asks(net, p, int64(output.g))
             n = head * net.vcs + number  # probably the one that sends
             prefetch(net.output_vc + int64(input_vc(net, n).out_vc) * OUTPUT_VC_BYTES)
-            if net.fifo_bytes != net.vc_bytes:  # else in the cache line of the VC
+            if net.fifo_apart != 0:  # else in the cache line of the VC
                 prefetch(net.fifo + n * net.fifo_bytes + 4 * int64(input_vc(net, n).head))
             k = head - first + ((number * net.port_share) >> PORT_SHARE_BITS)
             offers[k] |= bit_of(p - head)

@@ -17,8 +17,9 @@ from hopforge.model.network.core.events import (
     OUTPUT_VC_BYTES,
     SPARSE,
     accept,
-    enter,
+    end_routing,
     load_event,
+    load_heads,
     receive,
     start_routing,
     take_credit,
@@ -156,6 +157,7 @@ def take_flits(
         for e in range(count):
             n = int64(0)
             if piece == -2:
+                load_heads(net, int32s(at), e, count)
                 n = int64(int32s(at)[e])
             else:
                 if e + AHEAD < count:
@@ -184,5 +186,5 @@ def deliver_to_part(
     take_credits(crew, part, net, me, k, half, slot)
     take_flits(crew, part, net, route, me, k, half, now)
     for e in range(int32s(net.ready_events)[slot]):
-        enter(net, int64(int32s(net.ready_event)[slot * net.event_capacity + e]))
+        end_routing(net, int64(int32s(net.ready_event)[slot * net.event_capacity + e]))
     int32s(net.ready_events)[slot] = 0
