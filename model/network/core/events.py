@@ -1,6 +1,6 @@
 """What happens to flits outside the allocators: into the FIFO, RC, out of the FIFO, over the link, to the host."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from numba import int32, int64, uint32, uint64
@@ -54,7 +54,8 @@ SPARSE = 1000
 #: events ahead of time whose records are prefetched
 AHEAD = 12
 OUTPUT_VC_BYTES, PACKET_BYTES = OUTPUT_VC.itemsize, PACKET.itemsize
-CREDITS_AT = (OUTPUT_VC.fields or {})["credits"][1]
+_OUTPUT_VC_FIELDS: Mapping[str, Any] = OUTPUT_VC.fields or {}
+CREDITS_AT = int(_OUTPUT_VC_FIELDS["credits"][1])
 HOST_BYTES, INPUT_PORT_BYTES, OUTPUT_PORT_BYTES = HOST.itemsize, INPUT_PORT.itemsize, OUTPUT_PORT.itemsize
 
 
