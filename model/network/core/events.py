@@ -5,7 +5,7 @@ from typing import Any
 
 from numba import int32, int64, uint32, uint64
 
-from hopforge.model.kernel.bits import any_bit, bit_of
+from hopforge.model.kernel.bits import bit_of
 from hopforge.model.kernel.compile import inlined, inner
 from hopforge.model.kernel.memory import floats, int8s, int32s, int64s, prefetch, words
 from hopforge.model.network.core.candidates import (
@@ -33,7 +33,17 @@ from hopforge.model.network.core.kinds import (
     UNDECIDED,
     VA,
 )
-from hopforge.model.network.core.layouts import HOST, INPUT_PORT, OUTPUT_PORT, OUTPUT_VC, PACKET
+from hopforge.model.network.core.layouts import OUTPUT_VC
+from hopforge.model.network.core.loads_ahead import (
+    AHEAD,
+    INPUT_PORT_BYTES,
+    OUTPUT_PORT_BYTES,
+    OUTPUT_VC_BYTES,
+    SPARSE,
+    load_event,
+    load_heads,
+    load_place,
+)
 from hopforge.model.network.core.lookup_state import ask_next_route, ask_route, row_there
 from hopforge.model.network.core.net_record import Net
 from hopforge.model.network.core.packet_ends import count_arrival
@@ -48,15 +58,10 @@ from hopforge.model.network.core.records import (
     router_at,
     vc_in_port,
 )
+from hopforge.model.network.core.switch_requests import want_switch
 
-#: arrivals in a cycle up to which what they touch stays near the processor until the allocators need it
-SPARSE = 1000
-#: events ahead of time whose records are prefetched
-AHEAD = 12
-OUTPUT_VC_BYTES, PACKET_BYTES = OUTPUT_VC.itemsize, PACKET.itemsize
 _OUTPUT_VC_FIELDS: Mapping[str, Any] = OUTPUT_VC.fields or {}
 CREDITS_AT = int(_OUTPUT_VC_FIELDS["credits"][1])
-HOST_BYTES, INPUT_PORT_BYTES, OUTPUT_PORT_BYTES = HOST.itemsize, INPUT_PORT.itemsize, OUTPUT_PORT.itemsize
 
 
 @inlined
@@ -355,34 +360,6 @@ def take_credit(net: Net, target: int) -> None:
 
 
 @inlined
-def want_switch(net: Net, n: int, ready: Any) -> None:
-    """Input VC `n` asks for the switch from this cycle on if `ready` is 1 (0: nothing changes)."""
-    vc = input_vc(net, n)
-    ask_switch(net, n, int64(vc.router) * net.ports + int64(vc.out_port), int64(vc.number), ready)
-
-
-@inlined
-def ask_switch(net: Net, n: int, p: int, number: int, ready: Any) -> None:
-    """As `want_switch`, where output port `p` and the number of input VC `n` in its router are known."""
-    if net.lookahead == AHEAD_ENGINES:
-        ready &= uint64(int8s(net.unanswered)[n] == 0)
-    words(net.switching)[p * net.vc_words + (number >> 6)] |= ready << uint64(number & 63)
-    words(net.asking)[p >> 6] |= ready << uint64(p & 63)
-
-
-@inlined
-def leave_switch(net: Net, p: int, number: int, leaves: Any) -> None:
-    """VC `number` of its router asks for the switch to output port `p` no longer if `leaves` is 1."""
-    place = p * net.vc_words + (number >> 6)
-    left = words(net.switching)[place] & ~(leaves << uint64(number & 63))
-    words(net.switching)[place] = left
-    if net.vc_words == 1:
-        words(net.asking)[p >> 6] &= ~(uint64(left == uint64(0)) << uint64(p & 63))
-    elif left == uint64(0) and not any_bit(words(net.switching), p * net.vc_words, net.vc_words):
-        words(net.asking)[p >> 6] &= ~bit_of(p)
-
-
-@inlined
 def accept(net: Net, n: int, flit: int, now: int) -> bool:
     """Note that a flit written at the end of the last cycle stands in the FIFO of input VC `n`; True: RC begins."""
     vc = input_vc(net, n)
@@ -401,40 +378,6 @@ def accept(net: Net, n: int, flit: int, now: int) -> bool:
         return True
     want_switch(net, n, uint64(vc.state == ACTIVE) & uint64(output_vc(net, int64(vc.out_vc)).credits > 0))
     return False
-
-
-@inlined
-def load_event(net: Net, event: int) -> None:
-    """Begin to load what the arrival of a flit touches."""
-    prefetch(net.packet + ((event & 0xFFFFFFFF) >> 2) * PACKET_BYTES)
-    n = event >> 32
-    vc = net.input_vc + (n << net.vc_shift)
-    host = net.host + ((n - net.input_vcs) >> HOST_VC_BITS) * HOST_BYTES
-    inside = -int64(n < net.input_vcs)  # without a branch, which would be mispredicted
-    prefetch(host ^ ((host ^ vc) & inside))
-    if net.vc_lists != 0:
-        prefetch(net.candidate + (n & inside) * net.candidate_bytes)
-
-
-@inlined
-def load_place(net: Net, event: int) -> None:
-    """Begin to load the place that a flit will take in a large FIFO; `load_event` was called for it before."""
-    n = (event >> 32) & -int64(event >> 32 < net.input_vcs)
-    vc = input_vc(net, n)
-    place = int64(vc.head) + vc.flits
-    place -= net.buffer & -int64(place >= net.buffer)
-    prefetch(net.fifo + n * net.fifo_bytes + 4 * place)
-
-
-@inlined
-def load_heads(net: Net, heads: Any, k: int, count: int) -> None:
-    """Begin to load what RC of the heads behind number `k` of `count` needs: first their flits, then their packets."""
-    if k + AHEAD < count:
-        n = int64(heads[k + AHEAD])
-        prefetch(net.fifo + n * net.fifo_bytes + 4 * int64(input_vc(net, n).head))
-    if k + AHEAD // 2 < count:
-        n = int64(heads[k + AHEAD // 2])
-        prefetch(net.packet + (int64(fifo_of(net, n)[input_vc(net, n).head]) >> 2) * PACKET_BYTES)
 
 
 @inner

@@ -10,11 +10,13 @@ from numba import int64, uint32, uint64
 from hopforge.model.kernel.bits import bit_of, bits_at, first_at_or_after, first_of_words, trailing_zeros
 from hopforge.model.kernel.compile import inlined, inner
 from hopforge.model.kernel.memory import int32s, int64s, prefetch, words
-from hopforge.model.network.core.events import OUTPUT_VC_BYTES, leave_switch, send_flit, take_first
+from hopforge.model.network.core.events import send_flit, take_first
 from hopforge.model.network.core.hooks import ACTIVATE, ALLOCATE, GRANT, MATCH, RELEASE, SETTLE, call_hook
 from hopforge.model.network.core.kinds import HOST_VC_BITS, HOST_VC_MASK, PORT_SHARE_BITS, TAIL
+from hopforge.model.network.core.loads_ahead import OUTPUT_VC_BYTES
 from hopforge.model.network.core.net_record import Net
 from hopforge.model.network.core.records import input_port, input_vc, output_port, output_vc
+from hopforge.model.network.core.switch_requests import leave_switch
 from hopforge.model.network.core.vc_allocation import allocate_heads
 
 #: most routers that go through VA and SA together, a divisor of 64: few enough for the first cache

@@ -11,10 +11,10 @@ from numba import int64, uint32, uint64
 from hopforge.model.kernel.bits import bit_of, first_at_or_after, trailing_zeros
 from hopforge.model.kernel.compile import inlined, inner
 from hopforge.model.kernel.memory import int64s, words
-from hopforge.model.network.core.events import ask_switch
 from hopforge.model.network.core.kinds import ACTIVE, INPUT_FIRST, WORMHOLE
 from hopforge.model.network.core.net_record import Net
 from hopforge.model.network.core.records import fifo_of, input_vc, output_port, output_vc, packet_at
+from hopforge.model.network.core.switch_requests import ask_switch
 
 
 @inlined

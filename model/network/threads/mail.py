@@ -12,18 +12,8 @@ from numba import int32, int64, uint64
 
 from hopforge.model.kernel.compile import inlined, inner
 from hopforge.model.kernel.memory import int32s, int64s, prefetch
-from hopforge.model.network.core.events import (
-    AHEAD,
-    OUTPUT_VC_BYTES,
-    SPARSE,
-    accept,
-    end_routing,
-    load_event,
-    load_heads,
-    receive,
-    start_routing,
-    take_credit,
-)
+from hopforge.model.network.core.events import accept, end_routing, receive, start_routing, take_credit
+from hopforge.model.network.core.loads_ahead import AHEAD, OUTPUT_VC_BYTES, SPARSE, load_event, load_heads
 from hopforge.model.network.core.net_record import Net
 from hopforge.model.network.threads.records import Crew, Part
 
