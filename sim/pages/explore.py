@@ -32,6 +32,7 @@ _IDENTITY = (
     "router", "port", "rank", "host", "seed", "seeds", "number", "packet", "member", "to_router", "dst", "peer", "vc",
     "out_port", "out_vc", "flit", "bit", "trace", "group",
 )  # fmt: skip
+_NAMES = frozenset((*_IDENTITY, "switch", "bits")) - {"rank"}
 
 
 def explorer(
@@ -66,7 +67,8 @@ def explorer(
     shown = _measured_latencies(table.iloc[::step])
     high = "rate" in y and table[y].min() > NEAR_ONE  # bars from 0 would all look alike
     lies = "markers" if high else "bars"
-    style = lies if x in words else "lines" if _separates(table, x, by) else "markers"
+    joined = x not in _NAMES and _separates(table, x, by)  # a line between two hosts means nothing
+    style = lies if x in words else "lines" if joined else "markers"
     return Explorer(
         title,
         {name: cells(shown[name]) for name in varied},
