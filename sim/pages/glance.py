@@ -123,7 +123,9 @@ def _network(result: ResultSet) -> Iterator[Fact]:
         yield Fact("rules", PurePath(str(result.metadata["table"])).name, note)
     elif result.kind == "compare" and isinstance(networks, list):
         for which, words in zip(("first", "second"), networks, strict=True):
-            yield Fact(f"{which} network", str(words[0] or "not known"), str(words[1]))
+            called = str(result.metadata[which])
+            note = f"of …{called[-40:]}" if len(called) > 40 else f"of {called}"
+            yield Fact(f"{which} network", str(words[0] or "not known"), "; ".join(filter(None, (words[1], note))))
     elif not ("synth" in result.tables and set(_FIXED_BLOCKS) & set(result.command.split())):
         kind, words = network_words(result.config, "synth" if "synth" in result.tables else result.kind)
         if kind:

@@ -207,7 +207,9 @@ def _comparison(result: ResultSet) -> Iterator[Fact]:
         changed = result.metadata.get("changed")
         keys = [str(key) for key in changed] if isinstance(changed, Mapping) else []
         more = f" and {len(keys) - 4} more" if len(keys) > 4 else ""
-        note = f"changed: {', '.join(keys[:4])}{more}" if keys else "no key of the configuration was changed"
+        open_ = table["verdict"][table["verdict"].isin(["no interval", "saturated"])].value_counts().sort_index()
+        untold = "".join(f"{name}: {count}; " for name, count in open_.items())
+        note = untold + (f"changed: {', '.join(keys[:4])}{more}" if keys else "no key of the configuration was changed")
         yield Fact("figures that differ", f"{differ} of {len(table)}", note)
 
 

@@ -74,6 +74,9 @@
       if (error) { trace.error_y = { type: "data", array: pick(error), thickness: 1, width: 3 }; }
       return trace;
     });
+    if (want.style === "markers" && traces.length <= 4 && x.length <= 1200) {  // one point on another stays in sight
+      traces.forEach(function (trace, number) { if (number) { trace.marker.symbol = "circle-open"; trace.marker.size += 3 * number; } });
+    }
     if (want.style === "lines" && traces.length > 1 && traces.length <= 24) { PlotShapes.tellCovered(traces); }
     return {
       data: traces,

@@ -172,10 +172,9 @@ def test_synthesis_without_cells_counts_gates_and_a_fixed_table_has_no_network()
 
 
 def test_a_comparison_says_of_which_networks_its_results_are(tmp_path: Path) -> None:
-    table = pd.DataFrame({"load": [0.1], "latency": [9.0], "accepted": [0.1]})
+    table = pd.DataFrame({"load": [0.0], "latency": [9.0], "accepted": [0.1]})
     torus = MESH | {"topology": {"kind": "torus", "radices": [8]}}
-    pair = [Subject(name, {"measurement": table}, config) for name, config in (("a", MESH), ("b", torus))]
-    found = compare_results(*pair)
+    found = compare_results(Subject("a", {"measurement": table}, MESH), Subject("b", {"measurement": table * 2}, torus))
     assert comparison_rows(found)[:2] == [
         ("first", "a: mesh, radices 4 x 4, 2 VCs, buffers of 8 flits"),
         ("second", "b: torus, radices 8, 2 VCs, buffers of 8 flits"),
@@ -183,7 +182,9 @@ def test_a_comparison_says_of_which_networks_its_results_are(tmp_path: Path) -> 
     write_comparison(found, tmp_path / "c")
     (result,) = find_results(tmp_path / "c").sets
     result.metadata["command"] = ["hopforge", "compare", "a", "b"]
-    assert said(result)[:2] == ["first network mesh", "second network torus"]
+    assert said(result) == ["first network mesh", "second network torus", "figures that differ 0 of 2"]
+    assert "; of a" in glance([result]).facts[0].note  # type: ignore[union-attr]
+    assert outcome(result)[0].note == "no interval: 2; changed: topology.kind, topology.radices"
 
 
 def items(report: Report, title: str) -> dict[str, Any]:
@@ -259,6 +260,16 @@ def test_a_comparison_is_drawn_as_two_curves_of_one_figure() -> None:
     assert len(found) == len(wide) == 8
     one = COMPARED[(COMPARED["variant"] == "p") & (COMPARED["load"] == 0.1)]
     assert list(side_by_side(one).columns) == ["figure", "difference_percent"]
+    full = COMPARED[(COMPARED["variant"] == "p") & (COMPARED["load"] == 0.2)]
+    assert side_by_side(full)["figure"].tolist() == ["hops"]  # the difference of saturated latencies means nothing
+
+
+def test_no_axis_shows_the_noise_of_sums() -> None:
+    table = pd.DataFrame({"router": [0, 1, 2], "a": [0.1 + 0.2, 0.3, 0.3], "b": [1.0, 2e-300, 3.123456789e20]})
+    plot = explorer("t", table)
+    assert plot is not None
+    assert plot.y == "b" and "a" not in plot.columns
+    assert plot.columns["b"] == pytest.approx([1.0, 2e-300, 3.123456789e20], rel=1e-9, abs=0)
 
 
 @pytest.mark.parametrize(
