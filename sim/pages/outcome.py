@@ -241,7 +241,7 @@ def _synth(result: ResultSet) -> Iterator[Fact]:
             continue
         if column == "levels":
             yield Fact(f"logic of {row['block']}{which}", f"{row['levels']:.0f} levels", "no cell library (--liberty)")
-        elif row["flops"] and row["sta_ns"] == row["sta_ns"]:  # noqa: PLR0124 - no nan
+        elif row["flops"] and not pd.isna(row["sta_ns"]):
             aim = f" (aim {row['aim_ns']:g})" if not pd.isna(row.get("aim_ns")) else ""
             note = f"shortest period {row['sta_ns']:.4g} ns{aim}, recipe {row['recipe']}, ideal wires"
             yield Fact(f"clock of {row['block']}{which}", f"{1e3 / row['sta_ns']:.4g} MHz", note)

@@ -93,7 +93,8 @@ def _count(number: int, name: str) -> str:
 
 def _overview(found: Found) -> Section:
     rows = [
-        [found.name if result.folder == "." else result.folder, result.kind, _text(result.config.get("name", result.metadata.get("name"))),
+        [found.name if result.folder == "." else result.folder, result.kind,
+         _text(result.config.get("name", result.metadata.get("name"))),
          _text(result.metadata.get("seed")), _headline(result), result.command or "not known"]
         for result in found.sets
     ]  # fmt: skip
@@ -151,7 +152,11 @@ def _is_figure(value: Any) -> bool:
 
 
 #: other words of a unit in names of columns
-_ALSO = {"cycles": ("cycle",), "gbit/s": ("gbps",), "s": ("seconds",), "million packets per second": ("mpps",), "flits": ("flit",)}
+_ALSO = {
+    "cycles": ("cycle",), "gbit/s": ("gbps",), "s": ("seconds",), "million packets per second": ("mpps",),
+    "flits": ("flit",),
+}  # fmt: skip
+
 
 def _together(sets: list[ResultSet]) -> Section | None:
     """Return the sweeps in one plot and the single runs in one table; None with fewer than two of both."""
