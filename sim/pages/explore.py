@@ -46,7 +46,7 @@ def explorer(
     """
     table = table.loc[:, ~table.columns.duplicated()]
     table.columns = table.columns.map(str)
-    table = table.assign(**{name: _without_noise(table[name]) for name in table if table[name].dtype.kind == "f"})
+    table = table.assign(**{str(name): _without_noise(table[name]) for name in table if table[name].dtype.kind == "f"})
     varied = [name for name in table.columns if _distinct(table[name], 2)]
     numbers = [name for name in varied if is_numeric_dtype(table[name]) and not is_bool_dtype(table[name])]
     if len(table) < 2 or not numbers or len(varied) < 2:

@@ -198,9 +198,9 @@ def _cost(result: ResultSet) -> Iterator[Fact]:
                        f"{thousands(row['cells'])} cells, {thousands(row['flops'])} flip-flops{which}")  # fmt: skip
     cheapest = result.tables.get("cheapest")
     if result.kind == "wavelengths" and cheapest is not None:
-        for row in cheapest[cheapest["least"] == "area"].head(_MOST_RATES).to_dict("records"):
-            yield Fact(f"lookups of a switch at {row['link_gbps']:g} Gbit/s", f"{row['switch_area_mm2']:.3g} mm²",
-                       f"{row['switch_power_w']:.3g} W; least area")  # fmt: skip
+        for each in cheapest[cheapest["least"] == "area"].head(_MOST_RATES).to_dict("records"):
+            yield Fact(f"lookups of a switch at {each['link_gbps']:g} Gbit/s", f"{each['switch_area_mm2']:.3g} mm²",
+                       f"{each['switch_power_w']:.3g} W; least area")  # fmt: skip
     ran = result.tables.get("app")
     if ran is not None and len(ran) == 1 and {"energy_j", "conventional_energy_j"} <= set(ran.columns):
         note = f"without caches {ran['conventional_energy_j'].iloc[0]:.4g} J"

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
+import numpy as np
 import pandas as pd
 
 from hopforge.sim.pages.bench_outcome import bench_facts
@@ -207,8 +208,8 @@ def _comparison(result: ResultSet) -> Iterator[Fact]:
         changed = result.metadata.get("changed")
         keys = [str(key) for key in changed] if isinstance(changed, Mapping) else []
         more = f" and {len(keys) - 4} more" if len(keys) > 4 else ""
-        open_ = table["verdict"][table["verdict"].isin(["no interval", "saturated"])].value_counts().sort_index()
-        untold = "".join(f"{name}: {count}; " for name, count in open_.items())
+        unknown = table["verdict"][table["verdict"].isin(["no interval", "saturated"])].value_counts().sort_index()
+        untold = "".join(f"{name}: {count}; " for name, count in unknown.items())
         note = untold + (f"changed: {', '.join(keys[:4])}{more}" if keys else "no key of the configuration was changed")
         yield Fact("figures that differ", f"{differ} of {len(table)}", note)
 
@@ -236,7 +237,8 @@ def _synth(result: ResultSet) -> Iterator[Fact]:
         return
     column = "levels" if best["delay_ns"].isna().all() else "time_ns"
     best = best.assign(time_ns=best["sta_ns"].fillna(best["delay_ns"]))
-    for row, which in ((best.iloc[0], ""), (best.loc[best[column].idxmax()], ", the slowest block")):
+    slowest = best.iloc[int(np.nanargmax(best[column].to_numpy(float)))]
+    for row, which in ((best.iloc[0], ""), (slowest, ", the slowest block")):
         if which and row["block"] == best.iloc[0]["block"]:
             continue
         if column == "levels":
@@ -278,11 +280,12 @@ def deviations(result: ResultSet) -> Deviations | None:
     table = _table(result, "comparison", "quantity", "ours", "deviation_percent")
     if table is None:
         return None
-    known = pd.to_numeric(table["deviation_percent"], errors="coerce").dropna()
+    percent = pd.to_numeric(table["deviation_percent"], errors="coerce").to_numpy(float)
+    known = table[~np.isnan(percent)]
     others = len(table) - len(known)
     if known.empty:
         return Deviations(float("nan"), "", 0, others, "paper" in table)
-    row = table.loc[known.abs().idxmax()]
+    row = table.iloc[int(np.nanargmax(np.abs(percent)))]
     beside = next((f", {name} {row[name]:.4g}" for name in ("paper", "reference") if not pd.isna(row.get(name))), "")
     claim = "" if beside or pd.isna(row.get("claim")) else f", claim: {row['claim']}"
     note = f"{row['quantity']}: ours {row['ours']:.4g}{beside}{claim}"

@@ -43,7 +43,9 @@ def _permutation(name: str, table: pd.DataFrame, command: str) -> Explorer:
     caption = "Which host each host sends to, so that the busiest channel has the most to carry."
     shown = {str(column): points[column].tolist() for column in points}
     names = ["host", "destination"]
-    return Explorer(name, shown, *names, "routing", names, names, ["routing"], "markers", caption, command)
+    return Explorer(
+        name, shown, "host", "destination", "routing", names, names, ["routing"], "markers", caption, command
+    )
 
 
 def _beside_hosts(name: str, table: pd.DataFrame, command: str) -> Explorer | None:
