@@ -13,7 +13,7 @@ import pytest
 from hopforge.sim.pages.explore import explorer
 from hopforge.sim.pages.find import ResultSet
 from hopforge.sim.pages.glance import glance
-from hopforge.sim.pages.report import Column, Explorer, Report, Section, Table, bars, render
+from hopforge.sim.pages.report import Column, Explorer, Fact, Report, Section, Table, bars, render
 
 CONFIG = {
     "name": "a", "topology": {"kind": "torus", "radices": [4, 4]}, "router": {"vcs": 2, "buffer_flits": 8},
@@ -159,6 +159,7 @@ window.addEventListener("load", function () { setTimeout(function () {
     cut: Array.from(document.querySelectorAll(".bartext, .legendtext"), function (text) {
       return text.getBoundingClientRect().right > text.ownerSVGElement.getBoundingClientRect().right;
     }),
+    wide: document.documentElement.scrollWidth > window.innerWidth,
     command: Array.from(document.querySelectorAll(".command code"), function (code) {
       return [code.scrollWidth > code.clientWidth + 1, code.textContent];
     }),
@@ -203,14 +204,16 @@ def test_tables_on_a_phone_hide_and_break_nothing(tmp_path: Path) -> None:
     parts = {"case": [f"messages to packets of a program of 64 ranks, {k}" for k in range(60)], "s": list(range(60)),
              "by": ["p", "q"] * 30}  # fmt: skip
     lying = Explorer("g", parts, "case", "s", "by", ["case"], ["s"], ["by"], "bars", command=COMMAND)
-    page = Report("t", "s", [Section("x", items=[glanced, pair, three, chart, many, lying, longer])])
+    facts = [Fact("of", "a_name_that_is_long_and_has_no_space_in_it", f"of /{'folder' * 12}"), Fact("b", "1 %")]
+    page = Report("t", "s", [Section("x", "", facts, [glanced, pair, three, chart, many, lying, longer])])
     (tmp_path / "page.html").write_text(render(page).replace("</body>", PHONE), encoding="utf-8")
     (tmp_path / "frame.html").write_text(FRAME, encoding="utf-8")
     told = _told(tmp_path, tmp_path / "frame.html")
     assert told == {
         "hidden": [False] * 4, "heads": ["none", '"network"', '"traffic"', '"what came out"'], "width": 390,
         "broken": [*["flits that left the network in the measurement"] * 2, "0123456789abcdef" * 4],
-        "cut": [False] * 12, "room": True, "command": [[False, COMMAND]], "names": 60, "left": False, "clash": False,
+        "cut": [False] * 12, "room": True, "wide": False, "command": [[False, COMMAND]],
+        "names": 60, "left": False, "clash": False,
     }  # fmt: skip
 
 
