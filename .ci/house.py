@@ -61,8 +61,6 @@ def _modules(checkout: Path) -> dict[str, Path]:
 def _room(name: str, path: Path) -> str:
     layer, *rest = name.split(".")
     inside = rest if path.name == "__init__.py" else rest[:-1]
-    if layer in ("gen", "hw"):
-        return layer
     if inside:
         return f"{layer}/{inside[0]}"
     return f"{layer}/{rest[-1]}" if rest and path.name != "__init__.py" else layer
@@ -93,7 +91,7 @@ def read_house(checkout: Path) -> House:
         lines[rooms[name]] += text.count("\n")
         for room in {rooms[other] for other in _imported(ast.parse(text), modules)} - {rooms[name], *LAYERS[:2]}:
             imports[rooms[name], room] += 1
-    lines = {room: count for room, count in lines.items() if "/" in room or room in ("gen", "hw")}
+    lines = {room: count for room, count in lines.items() if "/" in room}
     imports = {pair: count for pair, count in imports.items() if set(pair) <= lines.keys()}
     graph = nx.DiGraph((a, b) for a, b in imports if a.split("/")[0] == b.split("/")[0])
     graph.add_nodes_from(lines)

@@ -1,6 +1,6 @@
 """Verilog generation, synthesis, proofs and mutation.
 
-May import: hw, model. Read first: `package.py`.
+May import: hw, model. Read first: `packages/package.py`.
 """
 
 if __name__ != "hopforge.gen":

@@ -1,6 +1,6 @@
 """Amaranth components of the router and its lookup path.
 
-May import: model (specs and tables, never golden functions). Read first: `lookup.py`.
+May import: model (specs and tables, never golden functions). Read first: `router/router.py`.
 """
 
 if __name__ != "hopforge.hw":

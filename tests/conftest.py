@@ -48,13 +48,14 @@ DEAF_S = 120
 #: files that take long, in the order in which they begin: at the end no process waits for one of them. Those that
 #: compile kernels stand between those that compile none, so that two processes do not compile the same at a time.
 LONG = (
-    "sim/start/test_demo.py", "hw/test_lookup.py", "sim/run/test_agent_runs.py", "gen/test_formal_lookup.py",
+    "sim/start/test_demo.py", "hw/lookup/test_lookup.py", "sim/run/test_agent_runs.py", "gen/formal/test_lookup.py",
     "cli/test_applications.py", "sim/cosim/test_router.py", "sim/start/test_checks.py", "sim/cosim/test_mutate.py",
-    "sim/start/test_bench_app.py", "hw/test_router.py", "sim/start/test_bench.py", "gen/test_formal_reduction.py",
-    "sim/start/test_bench_dqn.py", "sim/benches/test_lookup.py", "model/routing/test_short_proof.py",
-    "sim/benches/test_network.py", "sim/boards/test_host_run.py", "sim/run/test_kept_results.py",
-    "sim/traffic/test_demand.py", "sim/run/test_chaos.py", "gen/test_timing.py", "cli/test_docs_commands.py",
-    "cli/test_mistakes_of_users.py", "test_doctests.py", "sim/hits/test_rule_caches.py",
+    "sim/start/test_bench_app.py", "hw/router/test_router.py", "sim/start/test_bench.py",
+    "gen/formal/test_reduction.py", "sim/start/test_bench_dqn.py", "sim/benches/test_lookup.py",
+    "model/routing/test_short_proof.py", "sim/benches/test_network.py", "sim/boards/test_host_run.py",
+    "sim/run/test_kept_results.py", "sim/traffic/test_demand.py", "sim/run/test_chaos.py",
+    "gen/synth/test_package_timing.py", "cli/test_docs_commands.py", "cli/test_mistakes_of_users.py",
+    "test_doctests.py", "sim/hits/test_rule_caches.py",
 )  # fmt: skip
 
 

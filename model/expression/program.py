@@ -1,6 +1,6 @@
 """An expression as a list of operations, each with the range of its value; and the kernel that computes it.
 
-`compile.py` makes it from a text, `hw.key_expression` hardware from it.
+`compile.py` makes it from a text, `hw.keys.expression` hardware from it.
 """
 
 from dataclasses import dataclass

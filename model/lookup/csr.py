@@ -1,6 +1,6 @@
 """Register map of the lookup engine, as data (docs/definitions/lookup-engine.md).
 
-The hardware (`hw.csr`), the golden engine (`model.lookup.golden`), the benches and the register documentation
+The hardware (`hw.lookup.csr`), the golden engine (`model.lookup.golden`), the benches and the register documentation
 all read this one map.
 """
 

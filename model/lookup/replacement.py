@@ -8,8 +8,8 @@ word 0. Random: one shift register for the whole cache, which the caller keeps. 
 Times come from a clock that moves on with every use. They are compared by age, modulo what a word holds: in words of
 32 bits a line would seem new after 2³² uses of others.
 
-Definition: docs/definitions/lookup-engine.md, "Replacement". `model.lookup.golden` and `hw.replacement` are written on
-their own.
+Definition: docs/definitions/lookup-engine.md, "Replacement". `model.lookup.golden` and `hw.cache.replacement` are
+written on their own.
 """
 
 from typing import Any

@@ -225,7 +225,9 @@ def _set_sizes(state: NetState, topology: Topology, router: RouterParameters, ta
 def _set_strides(state: NetState) -> None:
     """Write down how far the input VCs stand apart, and whether all of the state stays near the processor."""
     s = state.record[0]
-    s["vc_bytes"], s["fifo_bytes"] = state["input_vc"].strides[0], state["fifo"].strides[0]
+    stride = state["input_vc"].strides[0]
+    s["vc_shift"], s["fifo_bytes"] = stride.bit_length() - 1, state["fifo"].strides[0]
+    s["fifo_apart"] = "fifo" not in (state["input_vc"].dtype.fields or {})
     s["far"] = state.nbytes > NEAR_BYTES
 
 

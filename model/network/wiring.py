@@ -51,7 +51,7 @@ def wired_records(
     output_vc["owner"], output_vc["target"] = -1, -1
     output_vc["credits"] = output_vc["depth"] = B
     input_port["router"], input_port["port"] = np.arange(NP) // P, np.arange(NP) % P
-    output_port["flit_time"], output_port["return_time"] = 2 + flat_latency, 1 + flat_latency + back
+    output_port["flit_time"] = 2 + flat_latency
     output_port["cycles_per_flit"] = np.broadcast_to(router.cycles_per_flit, latency.shape).reshape(-1)
     output_port["first"] = np.arange(NP) // P * P
     credit_time = np.zeros(NP, np.int64)
@@ -63,6 +63,7 @@ def wired_records(
         ports = topology.host_router.astype(np.int64) * P + topology.host_port
         credit_time[ports] = 1 + flat_latency[ports]
         host["flit_time"], host["depth"], host["packet"] = 1 + flat_latency[ports], B, -1
+        host["return_time"] = 1 + flat_latency[ports] + back
         host["free_mask"] = (1 << V) - 1
         host["inject_mask"] = (1 << V) - 1 if tables.inject_mask is None else tables.inject_mask
         host["reply_mask"] = 0 if tables.reply_mask is None else tables.reply_mask
@@ -92,7 +93,7 @@ def _connect_routers(topology: Topology, records: dict[str, NDArray[Any]], vcs: 
 def _connect_hosts(ports: NDArray[np.int64], records: dict[str, NDArray[Any]], vcs: int) -> None:
     """Connect host h with input and output port ``ports[h]``; its VCs come after those of all routers."""
     host, output_port = records["host"], records["output_port"]
-    host["input_vc"], host["output_vc"], host["output_port"] = ports * vcs, ports * vcs, ports
+    host["input_vc"] = host["output_vc"] = ports * vcs
     output_port["cycles_per_flit"][ports] = 1
     output_port["connected"][ports] = 1
     for v in range(vcs):

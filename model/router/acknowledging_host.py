@@ -25,7 +25,7 @@ class HardwareRules(AcknowledgeRules):
     queue, own_queue : int
         Must be set.
     arrivals : int
-        Packets at their last router that the host has not taken yet (`hw.acknowledge_port`).
+        Packets at their last router that the host has not taken yet (`hw.network.acknowledge_port`).
     note_bits, time_bits : int
         Of an entry.
     """

@@ -1,6 +1,6 @@
 """Registers of a router and its address space, as data (docs/guides/generate-a-router.md).
 
-The hardware (`hw.router_csr`), the golden router (`model.router.controlled`), the benches and the register
+The hardware (`hw.router.csr`), the golden router (`model.router.controlled`), the benches and the register
 documentation all read this one map; the registers of the lookup engines in it are those of `model.lookup.csr`.
 """
 

@@ -7,6 +7,7 @@ from numba import int64, njit, uint64
 from numpy.typing import NDArray
 
 from hopforge.model.kernel.bits import trailing_zeros
+from hopforge.model.kernel.compile import inlined
 from hopforge.model.network.core.candidates import candidate
 from hopforge.model.network.core.draws import draw_below
 from hopforge.model.routing import detours, hyperx
@@ -123,7 +124,7 @@ def eject(table: Any, host: int, out: Any) -> int:
     return 1
 
 
-@njit
+@inlined
 def _torus_step(router: int, in_port: int, packet: Any, net: Any, table: Any, other: int) -> int:
     """Port of the next hop in dimension order on a torus, class of its VCs in ``packet.phase`` bit 0.
 
@@ -134,26 +135,22 @@ def _torus_step(router: int, in_port: int, packet: Any, net: Any, table: Any, ot
     i, field = table[bit], table[bit + 1]
     shift = trailing_zeros(uint64(field))
     k, here, goal = table[_K + i], (own & field) >> shift, (other & field) >> shift
-    phase = packet.phase & ~1
-    klass = packet.phase & 1
-    if in_port >= first and (in_port - first) >> 1 == i:
-        # straight on: the packet came in at the port that faces the way it came from
-        down = 1 - ((in_port - first) & 1)
-        if table[_RULE] == _DATELINE and here == (k - 1 if down else 0):
-            klass = 1
-    else:
-        ahead = goal - here if goal > here else goal - here + k
-        down = 0
-        if 2 * ahead > k:
-            down = 1
-        elif 2 * ahead == k and table[_TIES] == _RANDOM:
-            down = 1 if draw_below(net, router, 2) == 0 else 0
-        elif 2 * ahead == k and table[_TIES] == _BY_SIGN:
-            down = 1 if goal < here else 0
-        klass = 0
-        if table[_RULE] == _FIXED and here > goal:
-            klass = 1
-    packet.phase = phase | klass
+    # without branches, which would be mispredicted: what a packet that comes from this dimension does and what another
+    # one does, then one of the two
+    straight = -int64((in_port - first) >> 1 == i)
+    backwards = int64(goal < here)
+    twice = 2 * (goal - here + (k & -backwards))  # upwards
+    down = int64(twice > k)
+    if twice == k and straight == 0:
+        if table[_TIES] == _RANDOM:
+            down = int64(draw_below(net, router, 2) == 0)
+        elif table[_TIES] == _BY_SIGN:
+            down = backwards
+    # the packet came in at the port that faces the way it came from
+    down = (~(in_port - first) & 1 & straight) | (down & ~straight)
+    crosses = int64(table[_RULE] == _DATELINE) & int64(here == ((k - 1) & -down))
+    klass = ((packet.phase & 1) | crosses) & straight | (int64(table[_RULE] == _FIXED) & backwards & ~straight)
+    packet.phase = packet.phase & ~1 | klass
     return first + 2 * i + down
 
 
@@ -182,12 +179,13 @@ def escape_candidate(router: int, net: Any, table: Any, there: int) -> int:
 def _dor_mesh(router: int, in_port: int, in_vc: int, packet: Any, net: Any, table: Any, memory: Any, out: Any) -> int:
     # few loads that wait for each other: most of the time of a hop would be spent here
     here, there = table[table[_PACKED] + router], table[table[_HOME] + 2 * packet.dst + 1]
-    if here == there:
+    if table[HOSTS] > 1 and here == there:
         return eject(table, packet.dst, out)
-    bit = table[_DIMENSION] + 2 * trailing_zeros(uint64(here ^ there))
+    bit = table[_DIMENSION] + 2 * (trailing_zeros(uint64(here ^ there)) & 31)  # at the goal: of any dimension
     field = table[bit + 1]
     down = 1 if there & field < here & field else 0
-    out[0] = candidate(table[HOSTS] + 2 * table[bit] + down, table[_ALL])
+    # an only host is at port 0; without a branch, which would be mispredicted
+    out[0] = candidate((table[HOSTS] + 2 * table[bit] + down) & -int64(here != there), table[_ALL])
     return 1
 
 

@@ -1,8 +1,8 @@
-"""Bench of `hw.crc_hash`: addresses and their CRC, bit by bit from the definition."""
+"""Bench of `hw.parts.crc_hash`: addresses and their CRC, bit by bit from the definition."""
 
 import numpy as np
 
-from hopforge.hw.crc_hash import CrcHash
+from hopforge.hw.parts.crc_hash import CrcHash
 from hopforge.model.numbers.crc import crc_address, crc_matrix
 from hopforge.sim.drive.replay import Bench, Output, Replay, as_words
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hopforge.hw.dqn_inference import SHIFT_BITS, WEIGHT_BITS, DqnInference
+from hopforge.hw.agents.dqn_inference import SHIFT_BITS, WEIGHT_BITS, DqnInference
 from hopforge.model.dqn.int8_network import Int8Network
 from hopforge.sim.drive.replay import WORD_BITS, Output, Replay, as_words
 from hopforge.sim.drive.wide_columns import words_of

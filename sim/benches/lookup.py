@@ -18,7 +18,7 @@ _GATES = {
 
 
 def lookup_replay(stimulus: Stimulus) -> Replay:
-    """Return the cycles of `stimulus` for the ports of `hw.lookup.Lookup`.
+    """Return the cycles of `stimulus` for the ports of `hw.lookup.shallow.Lookup`.
 
     The ports of the TCAM exist only if it is external; what a response holds counts only while it is valid.
     """

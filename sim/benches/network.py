@@ -12,9 +12,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from hopforge.gen.design import NetworkDesign
-from hopforge.gen.network import network_component
-from hopforge.hw.network import Network
+from hopforge.gen.design.configured import NetworkDesign
+from hopforge.gen.packages.network import network_component
+from hopforge.hw.network.network import Network
 from hopforge.model.config import Config
 from hopforge.model.errors import UserError
 from hopforge.model.lookup.csr import csr_map

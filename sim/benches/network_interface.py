@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from hopforge.gen.design import NetworkDesign
+from hopforge.gen.design.configured import NetworkDesign
 from hopforge.model.lookup.csr import csr_map
 from hopforge.model.lookup.tcam import TcamRow
 from hopforge.model.router.configured import network_links
@@ -80,7 +80,7 @@ def disagreeing(design: NetworkDesign) -> NetworkDesign:
 
 
 def network_interface_replay(design: NetworkDesign, traffic: InterfaceTraffic) -> Replay:
-    """Return inputs and golden outputs of `hw.network.Network`; TCAMs are inside.
+    """Return inputs and golden outputs of `hw.network.network.Network`; TCAMs are inside.
 
     Parameters
     ----------

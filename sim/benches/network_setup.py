@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from hopforge.gen.design import NetworkDesign, check_interfaces, network_design
+from hopforge.gen.design.configured import NetworkDesign, check_interfaces, network_design
 from hopforge.model.config import Config
 from hopforge.model.errors import UserError
 from hopforge.model.network.settings import Script

@@ -1,12 +1,12 @@
-"""Bench of `hw.node_reduction`: control registers and destinations, and the keys that the definition gives."""
+"""Bench of `hw.keys.node_reduction`: control registers and destinations, and the keys that the definition gives."""
 
 import numpy as np
 from amaranth.hdl import Module, Shape, Signal
 from amaranth.lib.wiring import Component, In, Member, Out
 
-from hopforge.hw.node_reduction import NodeReduction
-from hopforge.hw.reduction_parameters import ReductionParameters
-from hopforge.hw.reduction_setup import ReductionSetup
+from hopforge.hw.keys.node_reduction import NodeReduction
+from hopforge.hw.keys.reduction_parameters import ReductionParameters
+from hopforge.hw.keys.reduction_setup import ReductionSetup
 from hopforge.model.lookup.csr import MODES
 from hopforge.model.lookup.golden.keys import KeyFunctions
 from hopforge.model.lookup.params import LookupParams

@@ -1,10 +1,10 @@
-"""Bench of `hw.q_table`: queries and updates that collide, and what the golden table says in every cycle."""
+"""Bench of `hw.agents.q_table`: queries and updates that collide, and what the golden table says in every cycle."""
 
 from dataclasses import dataclass
 
 import numpy as np
 
-from hopforge.hw.q_table import QTable as Hardware
+from hopforge.hw.agents.q_table import QTable as Hardware
 from hopforge.model.numbers.q_rule import RATE_BITS
 from hopforge.model.router.q_table import ANSWER_CYCLES, QTable, QTableParams, Query, SwitchLinks, Update
 from hopforge.sim.drive.replay import Bench, Output, Replay, as_words

@@ -1,4 +1,4 @@
-"""Bench of `hw.routing_cache`: one operation per cycle, and what the functional cache says to each.
+"""Bench of `hw.cache.routing_cache`: one operation per cycle, and what the functional cache says to each.
 
 Every operation is read in the cycle in which the one before it is carried out, so that every write is followed by a
 read that may collide with it.
@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from hopforge.hw import routing_cache as hw
+from hopforge.hw.cache import routing_cache as hw
 from hopforge.model.lookup import routing_cache as model
 from hopforge.model.lookup.params import LookupParams
 from hopforge.sim.drive.replay import Bench, Output, Replay, as_words

@@ -1,4 +1,4 @@
-"""Bench of `hw.rule_cache`: lookups among changes of rules, and what the golden rule cache does in every cycle.
+"""Bench of `hw.rules.rule_cache`: lookups among changes of rules, and what the golden rule cache does in every cycle.
 
 Beside the cycles, every answer is compared with the longest prefix that matched when its lookup was accepted.
 """
@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from hopforge.hw.rule_cache import RuleCache
+from hopforge.hw.rules.rule_cache import RuleCache
 from hopforge.model.lookup.rules.rule_cache import Request, RowUpdate, RuleCacheOutputs
 from hopforge.model.lookup.rules.rule_cache import RuleCache as GoldenRuleCache
 from hopforge.model.lookup.rules.rule_cache_params import RuleCacheParams

@@ -1,4 +1,4 @@
-"""Bench of `hw.service_host`: packets that come and go, acknowledges, and what the golden host says in every cycle."""
+"""Bench of `hw.network.service_host`: packets that come and go, acknowledges, and the golden host in every cycle."""
 
 from collections import deque
 from collections.abc import Iterator
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hopforge.hw.service_host import ServiceHost as Hardware
+from hopforge.hw.network.service_host import ServiceHost as Hardware
 from hopforge.model.router.acknowledging_host import AcknowledgingHost, CameHead, HardwareRules
 from hopforge.model.router.flit import HEAD, TAIL, Flit, PortInputs, PortOutputs
 from hopforge.model.router.params import RouterParams

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from itertools import zip_longest
 
-from hopforge.gen.design import NetworkDesign
+from hopforge.gen.design.configured import NetworkDesign
 from hopforge.model.lookup.golden.tcam import SRAM_WRITE_CYCLES
 from hopforge.model.router.csr import ROUTER_CSR_ADDR_BITS
 from hopforge.model.router.program import BusOperation

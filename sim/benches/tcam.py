@@ -1,8 +1,8 @@
-"""Bench of `hw.tcam`: lookups and row writes, and the answers of the golden TCAM, in every cycle."""
+"""Bench of `hw.lookup.tcam`: lookups and row writes, and the answers of the golden TCAM, in every cycle."""
 
 import numpy as np
 
-from hopforge.hw.tcam import ROW_NUMBER_BITS, Tcam
+from hopforge.hw.lookup.tcam import ROW_NUMBER_BITS, Tcam
 from hopforge.model.lookup.golden.tcam import InsideTcam, TcamRow
 from hopforge.model.lookup.params import LookupParams
 from hopforge.sim.drive.replay import Bench, Output, Replay, as_words

@@ -8,7 +8,7 @@ from functools import reduce
 from operator import or_
 from pathlib import Path
 
-from hopforge.gen.board_design import board_design, engine_on_board_parameters, network_on_board_design
+from hopforge.gen.fpga.board_design import board_design, engine_on_board_parameters, network_on_board_design
 from hopforge.model.board.registers import DesignKind
 from hopforge.model.config import Config
 from hopforge.model.errors import UserError

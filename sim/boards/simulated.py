@@ -8,9 +8,9 @@ import tty
 from collections.abc import Iterator
 from pathlib import Path
 
-from hopforge.gen.board_design import BoardDesign
-from hopforge.gen.verilated_runtime import build_model
-from hopforge.gen.verilog import to_verilog
+from hopforge.gen.fpga.board_design import BoardDesign
+from hopforge.gen.tools.verilated_runtime import build_model
+from hopforge.gen.verilog.writer import to_verilog
 from hopforge.model.output.destination import clear_folder
 from hopforge.sim.drive.runner import SimulatorError, check_simulator
 

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from hopforge.gen.design import NetworkDesign
+from hopforge.gen.design.configured import NetworkDesign
 from hopforge.model.board.random_words import host_seed, next_word
 from hopforge.model.lookup.csr import WORD_BITS
 from hopforge.model.router.configured import network_links

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from hopforge.gen.collectives import collectives_name, plane_component
-from hopforge.gen.verilog import to_verilog
+from hopforge.gen.packages.collectives import collectives_name, plane_component
+from hopforge.gen.verilog.writer import to_verilog
 from hopforge.model.config import Config
 from hopforge.model.router.collective_params import OPERATIONS
 from hopforge.model.router.collective_plane import PlaneDesign, configured_plane

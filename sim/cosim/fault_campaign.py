@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from hopforge.gen.verilog import to_verilog
+from hopforge.gen.verilog.writer import to_verilog
 from hopforge.model.config import Config
 from hopforge.model.lookup.csr import csr_map
 from hopforge.model.lookup.golden.build import golden_engine

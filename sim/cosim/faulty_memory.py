@@ -7,8 +7,8 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In
 from amaranth.utils import ceil_log2
 
-from hopforge.hw.lookup_engine import lookup_engine
-from hopforge.hw.sram import Sram
+from hopforge.hw.lookup.engine import lookup_engine
+from hopforge.hw.parts.sram import Sram
 from hopforge.model.lookup.params import LookupParams
 
 __all__ = ["FaultyEngine", "FaultyMemory"]

@@ -8,14 +8,14 @@ from pathlib import Path
 
 import numpy as np
 
-from hopforge.gen.design import engine_parameters
-from hopforge.gen.gate_energy import Activity, GateEnergy, gate_energy, opensta_energy, read_netlist, uniform
-from hopforge.gen.synth import map_with_memories
-from hopforge.gen.synth_blocks import Block, lookup_blocks
-from hopforge.gen.synth_cells import read_library
-from hopforge.gen.synth_recipes import RECIPES
-from hopforge.gen.synth_router import router_blocks
-from hopforge.hw.router import Router
+from hopforge.gen.design.blocks import Block, lookup_blocks
+from hopforge.gen.design.configured import engine_parameters
+from hopforge.gen.design.router_blocks import router_blocks
+from hopforge.gen.synth.area_and_delay import map_with_memories
+from hopforge.gen.synth.cells import read_library
+from hopforge.gen.synth.gate_energy import Activity, GateEnergy, gate_energy, opensta_energy, read_netlist, uniform
+from hopforge.gen.tools.abc_recipes import RECIPES
+from hopforge.hw.router.router import Router
 from hopforge.model.config import Config
 from hopforge.model.errors import UserError
 from hopforge.model.lookup.fast.layout import INPUTS, OUTPUTS

@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from hopforge.gen.gate_energy import Activity, Bit, Netlist
-from hopforge.gen.processor_time import run_within
+from hopforge.gen.synth.gate_energy import Activity, Bit, Netlist
+from hopforge.gen.tools.processor_time import run_within
 from hopforge.model.errors import UserError
 from hopforge.sim.drive.replay import WORD_BITS, Replay, port_columns
 

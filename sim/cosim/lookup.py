@@ -7,9 +7,9 @@ from pathlib import Path
 
 import numpy as np
 
-from hopforge.gen.lookup import top_name
-from hopforge.gen.verilog import to_verilog
-from hopforge.hw.lookup_engine import lookup_engine
+from hopforge.gen.packages.lookup import top_name
+from hopforge.gen.verilog.writer import to_verilog
+from hopforge.hw.lookup.engine import lookup_engine
 from hopforge.model.config import Config
 from hopforge.model.topology import build
 from hopforge.sim.benches.lookup import lookup_replay

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from hopforge.gen.design import engine_parameters
-from hopforge.gen.verilog import to_verilog
-from hopforge.hw.lookup_engine import is_deep, lookup_engine
+from hopforge.gen.design.configured import engine_parameters
+from hopforge.gen.verilog.writer import to_verilog
+from hopforge.hw.lookup.engine import is_deep, lookup_engine
 from hopforge.model.config import Config
 from hopforge.model.errors import UserError
 from hopforge.model.output.destination import check_destination

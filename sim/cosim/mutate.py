@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from hopforge.gen.verilog import tool_versions
+from hopforge.gen.verilog.writer import tool_versions
 from hopforge.model.config import Config
 from hopforge.model.errors import UserError
 from hopforge.model.output.results import check_writable, command_words, staged, write_metadata, write_tables

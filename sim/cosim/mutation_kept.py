@@ -4,7 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from hopforge.gen.verilog import tool_versions
+from hopforge.gen.verilog.writer import tool_versions
 from hopforge.model.config import Config
 from hopforge.sim.cosim.mutation_report import BlockName
 from hopforge.sim.cosim.mutation_verdicts import Keeper

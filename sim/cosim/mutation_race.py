@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from hopforge.gen.mutate import SELECTOR, Mutant, Netlist
-from hopforge.gen.verilated_runtime import build_model
+from hopforge.gen.mutation.mutate import SELECTOR, Mutant, Netlist
+from hopforge.gen.tools.verilated_runtime import build_model
 from hopforge.sim.cosim.poked_counters import CounterBits, counter_bits
 from hopforge.sim.drive.replay import Columns, Replay, port_columns
 from hopforge.sim.drive.runner import UNOPTIMISED, SimulatorError, is_short, member_name

@@ -6,7 +6,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 import pandas as pd
 
-from hopforge.gen.mutate import Mutant
+from hopforge.gen.mutation.mutate import Mutant
 
 BlockName = Literal[
     "node_reduction", "routing_cache", "lookup", "router", "network_interface", "q_table", "service_host",

@@ -8,14 +8,14 @@ import numpy as np
 from amaranth.hdl import Fragment
 from amaranth.lib.wiring import Component
 
-from hopforge.gen.design import NetworkDesign, engine_parameters, network_design
-from hopforge.gen.service_host import ServiceHostDesign, service_host_design
-from hopforge.hw.lookup_engine import is_deep
-from hopforge.hw.network import Network
-from hopforge.hw.q_table import QTable
-from hopforge.hw.router import Router
-from hopforge.hw.rule_cache import RuleCache
-from hopforge.hw.sliced_counter import slices
+from hopforge.gen.design.configured import NetworkDesign, engine_parameters, network_design
+from hopforge.gen.design.service_host import ServiceHostDesign, service_host_design
+from hopforge.hw.agents.q_table import QTable
+from hopforge.hw.lookup.engine import is_deep
+from hopforge.hw.network.network import Network
+from hopforge.hw.parts.sliced_counter import slices
+from hopforge.hw.router.router import Router
+from hopforge.hw.rules.rule_cache import RuleCache
 from hopforge.model.config import Config
 from hopforge.model.lookup.params import LookupParams
 from hopforge.model.lookup.rules.rule_cache_params import RuleCacheParams
@@ -53,8 +53,8 @@ that are tested in no time when there are ones from the start and zeros after a 
 _ENGINE_COUNT_FROM = 2**32 - 64
 """As `COUNT_FROM`, of a lookup engine by itself: some of its events are rare, and each must carry through all bits."""
 
-_EVENTS = {r"count_\w+_high": COUNT_FROM >> 2}  # of hw.event_counter, whose two lowest bits are apart
-_DROPS = {"drops_counted": COUNT_FROM}  # of hw.input_unit; the event is added a cycle later
+_EVENTS = {r"count_\w+_high": COUNT_FROM >> 2}  # of hw.parts.event_counter, whose two lowest bits are apart
+_DROPS = {"drops_counted": COUNT_FROM}  # of hw.ports.input_unit; the event is added a cycle later
 
 _CARRIES = 24
 """Traces of a network and of a router in which counters carry into a high bit."""
@@ -77,9 +77,9 @@ class Subject(NamedTuple):
     used_cycles, used_masks, uses
         See `hopforge.sim.cosim.mutation_race.Surroundings`.
     spared : str
-        Modules that other benches test, see `hopforge.gen.mutate.write_netlist`.
+        Modules that other benches test, see `hopforge.gen.mutation.mutate.write_netlist`.
     reset : dict
-        Registers that the golden model lets begin elsewhere, see `hopforge.gen.mutate.write_netlist`.
+        Registers that the golden model lets begin elsewhere, see `hopforge.gen.mutation.mutate.write_netlist`.
     counts_from : sequence of int or None
         What the counters begin with in each of `replays`; None, also for those beyond its end: what `reset` says.
     """

@@ -5,7 +5,7 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
-from hopforge.gen.mutate import Mutant, Netlist, write_netlist
+from hopforge.gen.mutation.mutate import Mutant, Netlist, write_netlist
 from hopforge.model.output.destination import clear_folder
 from hopforge.sim.cosim.mutation_race import build, play
 from hopforge.sim.cosim.mutation_report import Verdict

@@ -5,10 +5,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from hopforge.gen.modules import modules_of
-from hopforge.gen.verilog import to_verilog
-from hopforge.hw.router_core import RouterCore
-from hopforge.hw.router_csr import RouterCsr
+from hopforge.gen.verilog.shared_modules import modules_of
+from hopforge.gen.verilog.writer import to_verilog
+from hopforge.hw.router.core import RouterCore
+from hopforge.hw.router.csr import RouterCsr
 from hopforge.model.config import Config
 from hopforge.sim.benches.network import NetworkTraffic, record_network
 from hopforge.sim.cosim.prepared import prepare_network

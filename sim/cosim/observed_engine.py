@@ -3,9 +3,9 @@
 from amaranth.hdl import Cat, Module, Signal
 from amaranth.lib.wiring import Component, In, Out
 
-from hopforge.hw.deep_lookup import DeepLookup
-from hopforge.hw.lookup import Lookup
-from hopforge.hw.lookup_engine import lookup_engine
+from hopforge.hw.lookup.deep import DeepLookup
+from hopforge.hw.lookup.engine import lookup_engine
+from hopforge.hw.lookup.shallow import Lookup
 from hopforge.model.lookup.params import LookupParams
 
 __all__ = ["OBSERVER", "ObservedEngine"]

@@ -13,7 +13,7 @@ from hopforge.sim.drive.runner import SimulatorError
 __all__ = ["CounterBits", "counter_bits"]
 
 _COUNTER = re.compile(r"(?P<of>(?:.*\.)?(?:count_\w+(?=_(?:low|high|at\d+)$)|drops_counted))(?:_(?P<part>\w+))?")
-"""Registers of `hw.event_counter`, `hw.sliced_counter` and of the drop counters of inputs."""
+"""Registers of `hw.parts.event_counter`, `hw.parts.sliced_counter` and of the drop counters of inputs."""
 _BITS = 32
 _DECLARED = re.compile(r"^ +(?:output +)?(reg|wire) (?:\[(\d+):0\] )?(\\\S+|\w+) *(?:=.*)?;$", re.MULTILINE)
 _ASSIGNED = re.compile(r"^ +assign (.+?) = (.+);$", re.MULTILINE)

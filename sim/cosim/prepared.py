@@ -1,6 +1,6 @@
 """What `hopforge cosim` makes of a file before anything is generated or simulated: one function for each part."""
 
-from hopforge.gen.design import engine_parameters
+from hopforge.gen.design.configured import engine_parameters
 from hopforge.model.config import Config
 from hopforge.model.errors import UserError
 from hopforge.model.lookup.expression_reduction import configured_reduction

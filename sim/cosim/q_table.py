@@ -4,9 +4,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from hopforge.gen.q_table import q_table_name
-from hopforge.gen.verilog import to_verilog
-from hopforge.hw.q_table import QTable
+from hopforge.gen.packages.q_table import q_table_name
+from hopforge.gen.verilog.writer import to_verilog
+from hopforge.hw.agents.q_table import QTable
 from hopforge.model.config import Config
 from hopforge.model.router.q_table import QTableParams
 from hopforge.sim.benches.q_table import QTableTraffic, q_table_replay

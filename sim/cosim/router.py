@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from hopforge.gen.design import network_design
-from hopforge.gen.router import router_name
-from hopforge.gen.verilog import to_verilog
-from hopforge.hw.router import Router
+from hopforge.gen.design.configured import network_design
+from hopforge.gen.packages.router import router_name
+from hopforge.gen.verilog.writer import to_verilog
+from hopforge.hw.router.router import Router
 from hopforge.model.config import Config
 from hopforge.model.output.destination import check_destination
 from hopforge.model.output.results import check_writable

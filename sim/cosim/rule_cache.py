@@ -5,9 +5,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from hopforge.gen.rule_cache import rule_cache_name
-from hopforge.gen.verilog import to_verilog
-from hopforge.hw.rule_cache import RuleCache
+from hopforge.gen.packages.rule_cache import rule_cache_name
+from hopforge.gen.verilog.writer import to_verilog
+from hopforge.hw.rules.rule_cache import RuleCache
 from hopforge.model.config import Config
 from hopforge.model.lookup.rules.rule_cache_params import RuleCacheParams
 from hopforge.sim.benches.rule_cache import RuleCacheTraffic, rule_cache_run

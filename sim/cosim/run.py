@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from hopforge.gen.verilog import tool_versions
+from hopforge.gen.verilog.writer import tool_versions
 from hopforge.model.config import Config
 from hopforge.model.output.results import command_facts, staged
 from hopforge.sim.drive.replay import Progress, Replay

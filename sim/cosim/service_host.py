@@ -6,8 +6,8 @@ from pathlib import Path
 
 import numpy as np
 
-from hopforge.gen.service_host import service_host_design, service_host_name
-from hopforge.gen.verilog import to_verilog
+from hopforge.gen.design.service_host import service_host_design, service_host_name
+from hopforge.gen.verilog.writer import to_verilog
 from hopforge.model.config import Config
 from hopforge.model.router.acknowledging_host import HardwareRules
 from hopforge.sim.benches.service_host import ServiceTraffic, service_host_replay

@@ -18,7 +18,7 @@ _ENDS = re.compile(r"\b(?:end|endcase)\b")
 def icarus_text(verilog: str) -> str:
     r"""Return the text with an ``always @*`` and an ``initial`` for every ``always_comb``.
 
-    Text that `hopforge.gen.verilog.to_verilog` did not write stays as it is.
+    Text that `hopforge.gen.verilog.writer.to_verilog` did not write stays as it is.
 
     Examples
     --------

@@ -29,7 +29,7 @@ _Column = tuple[str, str | None, NDArray[np.uint64]]  # port, its gate, a word o
 
 
 def router_replay(stimulus: RouterStimulus) -> Replay:
-    """Return the cycles of `stimulus` for the ports of `hw.router.Router`.
+    """Return the cycles of `stimulus` for the ports of `hw.router.router.Router`.
 
     A flit, the VC of a credit and what a lookup engine asks the TCAM count only while they are valid.
     """
@@ -78,7 +78,7 @@ def _outputs(stimulus: RouterStimulus, port: int) -> Iterator[_Column]:
 
 
 def flit_words(params: RouterParams, label: NDArray[np.int64], data: NDArray[np.int64]) -> Iterator[NDArray[np.uint64]]:
-    """Yield the words of flits: kind, VC, data from bit 0 on (`hw.input_ports.flit_layout`)."""
+    """Yield the words of flits: kind, VC, data from bit 0 on (`hw.ports.input_ports.flit_layout`)."""
     shift = 2 + max(1, (params.vcs - 1).bit_length())
     below = _bits(label[:, 0]) | _bits(label[:, 1]) << np.uint64(2)
     for at in range(data.shape[1]):

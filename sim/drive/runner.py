@@ -19,8 +19,8 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from hopforge.gen.verilated_runtime import build_model
-from hopforge.gen.verilator import MissingVerilatorError, verilator_environment
+from hopforge.gen.tools.verilated_runtime import build_model
+from hopforge.gen.tools.verilator import MissingVerilatorError, verilator_environment
 from hopforge.model.errors import UserError
 from hopforge.model.output.destination import check_destination, clear_folder
 from hopforge.model.output.results import write_text

@@ -16,7 +16,7 @@ from hopforge.model.kernel.compile import inner, kernel
 from hopforge.model.kernel.memory import int32s, int64s
 from hopforge.model.network.build import build_net
 from hopforge.model.network.core.candidates import candidate
-from hopforge.model.network.core.events import enter, put_flit, send_credit
+from hopforge.model.network.core.events import end_routing, put_flit, send_credit
 from hopforge.model.network.core.kinds import AHEAD_ENGINES
 from hopforge.model.network.core.layouts import PACKET, TRAFFIC_CLASS
 from hopforge.model.network.core.net_record import PATTERN_SIGNATURE, ROUTE_SIGNATURE, Net
@@ -265,4 +265,4 @@ def routed(net: Net, n: int, ports: Any, route_class: int, dst: int) -> None:
     base = net.candidate + 8 * n * net.max_candidates
     v = vc_in_port(net, vc)
     vc.candidates = candidates_of(net, int32s(net.table), ports, route_class, -1, in_port, v, int64s(base))
-    enter(net, n)
+    end_routing(net, n)

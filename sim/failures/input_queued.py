@@ -235,8 +235,7 @@ class InputQueuedFailures:
         for k in mine:
             code, flit = (int(events[k]) >> 32) - inputs, int(events[k]) & 0xFFFFFFFF
             h, packet = code >> HOST_VC_BITS, flit >> 2
-            port = int(state["host"]["output_port"][h])
-            back = now + int(state["output_port"]["return_time"][port]) & int(state["wheel_mask"])
+            back = now + int(state["host"]["return_time"][h]) & int(state["wheel_mask"])
             place = int(state["credit_events"][back])
             state["credit_event"][back * capacity + place] = state["host"]["output_vc"][h] + (code & HOST_VC_MASK)
             state["credit_events"][back] = place + 1

@@ -6,11 +6,11 @@ from pathlib import Path
 
 from amaranth.lib.wiring import Component
 
-from hopforge.gen.synth import synthesize
-from hopforge.gen.synth_blocks import Block
-from hopforge.gen.synth_cells import Library, read_library
-from hopforge.gen.synth_recipes import RECIPES
-from hopforge.gen.verilog import to_rtlil
+from hopforge.gen.design.blocks import Block
+from hopforge.gen.synth.area_and_delay import synthesize
+from hopforge.gen.synth.cells import Library, read_library
+from hopforge.gen.tools.abc_recipes import RECIPES
+from hopforge.gen.verilog.writer import to_rtlil
 
 __all__ = ["LARGE_RECIPES", "BlockCost", "block_cost"]
 

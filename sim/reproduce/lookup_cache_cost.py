@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import pandas as pd
 from matplotlib.figure import Figure
 
-from hopforge.hw.tag_select import TagSelect
+from hopforge.hw.cache.tag_select import TagSelect
 from hopforge.model.output.plots import Line, draw_lines, draw_paper_points, new_figure, style_axes
 from hopforge.sim.hits.analytic import line_rate_gbps
 from hopforge.sim.reproduce.cacti import CACHE_45NM, CACHE_NODES_2048, ENTRIES, WAY_45NM

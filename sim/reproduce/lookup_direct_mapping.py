@@ -7,11 +7,11 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from hopforge.hw.crc_hash import CrcHash
-from hopforge.hw.direct_mapping import DirectMapping
-from hopforge.hw.node_reduction import NodeReduction
-from hopforge.hw.reduction_parameters import ReductionParameters
-from hopforge.hw.tag_select import TagSelect
+from hopforge.hw.cache.tag_select import TagSelect
+from hopforge.hw.keys.direct_mapping import DirectMapping
+from hopforge.hw.keys.node_reduction import NodeReduction
+from hopforge.hw.keys.reduction_parameters import ReductionParameters
+from hopforge.hw.parts.crc_hash import CrcHash
 from hopforge.model.numbers.crc import crc_matrix
 from hopforge.model.output.plots import Line, draw_lines, new_figure, style_axes
 from hopforge.sim.reproduce.cacti import WAY_45NM

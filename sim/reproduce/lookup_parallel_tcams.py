@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import pandas as pd
 from matplotlib.figure import Figure
 
-from hopforge.hw.parallel_tcams import ParallelTcams
+from hopforge.hw.lookup.parallel_tcams import ParallelTcams
 from hopforge.model.config.energy import EnergyConfig
 from hopforge.model.lookup.cache_line import LINE_BYTES
 from hopforge.model.output.plots import Line, draw_lines, draw_paper_points, new_figure, style_axes

@@ -6,8 +6,8 @@ from dataclasses import asdict
 import pandas as pd
 from matplotlib.figure import Figure
 
-from hopforge.hw.node_reduction import NodeReduction
-from hopforge.hw.reduction_parameters import ReductionParameters
+from hopforge.hw.keys.node_reduction import NodeReduction
+from hopforge.hw.keys.reduction_parameters import ReductionParameters
 from hopforge.model.numbers.crc import crc_matrix
 from hopforge.model.output.plots import draw_grouped_bars, new_figure, style_axes
 from hopforge.sim.hits.analytic import line_rate_gbps

@@ -5,9 +5,9 @@ from collections.abc import Sequence
 import pandas as pd
 from matplotlib.figure import Figure
 
-from hopforge.gen.collectives import collective_blocks
-from hopforge.gen.synth import synthesize
-from hopforge.gen.synth_cells import read_library
+from hopforge.gen.packages.collectives import collective_blocks
+from hopforge.gen.synth.area_and_delay import synthesize
+from hopforge.gen.synth.cells import read_library
 from hopforge.model.config import Config, parse_config
 from hopforge.model.config.load import suited
 from hopforge.model.output.plots import Line, draw_grouped_bars, draw_lines, new_figure, style_axes

@@ -8,10 +8,10 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from hopforge.gen.synth import synthesize
-from hopforge.gen.synth_cells import read_library
-from hopforge.gen.synth_power import cycle_energy_pj
-from hopforge.gen.synth_q_table import q_table_block
+from hopforge.gen.design.q_table_blocks import q_table_block
+from hopforge.gen.synth.area_and_delay import synthesize
+from hopforge.gen.synth.cells import read_library
+from hopforge.gen.synth.power import cycle_energy_pj
 from hopforge.model.numbers.q_rule import step_and_largest
 from hopforge.model.output.plots import draw_grouped_bars, new_figure, style_axes
 from hopforge.model.router.q_table import QTableParams

@@ -8,11 +8,11 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from hopforge.gen.rule_cache import rule_cache_blocks
-from hopforge.gen.synth import synthesize
-from hopforge.gen.synth_cells import read_library
-from hopforge.hw.cube_sets import CubeSets
-from hopforge.hw.sram import Sram
+from hopforge.gen.packages.rule_cache import rule_cache_blocks
+from hopforge.gen.synth.area_and_delay import synthesize
+from hopforge.gen.synth.cells import read_library
+from hopforge.hw.parts.sram import Sram
+from hopforge.hw.rules.cube_sets import CubeSets
 from hopforge.model.config import parse_config
 from hopforge.model.output.plots import Line, draw_grouped_bars, draw_lines, new_figure, style_axes
 from hopforge.sim.hits.analytic import forwarding_rate

@@ -11,12 +11,12 @@ from importlib import resources
 from pathlib import Path
 from typing import Protocol
 
-from hopforge.gen.design import engine_parameters
-from hopforge.gen.lint import LintReport, lint_text
-from hopforge.gen.lookup import lookup_files, top_name
-from hopforge.gen.synth import synthesize_config
-from hopforge.gen.synth_result import SynthResult
-from hopforge.gen.verilog import tool_versions
+from hopforge.gen.design.configured import engine_parameters
+from hopforge.gen.packages.lookup import lookup_files, top_name
+from hopforge.gen.synth.area_and_delay import synthesize_config
+from hopforge.gen.synth.result import SynthResult
+from hopforge.gen.verilog.lint import LintReport, lint_text
+from hopforge.gen.verilog.writer import tool_versions
 from hopforge.model.config import Config, load_config
 from hopforge.model.output.results import run_metadata, staged, write_metadata
 from hopforge.sim.cosim.lookup import CosimReport

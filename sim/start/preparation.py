@@ -36,7 +36,7 @@ class Command(NamedTuple):
     asked_by: str = ""
 
 
-_DESIGN = "hopforge.gen.design"
+_DESIGN = "hopforge.gen.design.configured"
 _COSIM = "hopforge.sim.cosim.prepared"
 #: commands whose links have latencies in cycles, unless the model of their routers has ns
 _IN_CYCLES = {"net", "series", "sweep", "trace", "demo"}
@@ -61,26 +61,26 @@ COMMANDS: dict[str, Command] = {
     "gen lookup": Command(f"{_DESIGN}:engine_parameters", hardware=True),
     "gen router": Command(f"{_DESIGN}:router_design"),
     "gen network": Command(f"{_DESIGN}:whole_network_design"),
-    "gen tables": Command("hopforge.gen.tables:prepare_tables", asked_by="tables"),
+    "gen tables": Command("hopforge.gen.packages.tables:prepare_tables", asked_by="tables"),
     "gen q-table": Command("hopforge.model.router.q_table:QTableParams.from_config"),
     "gen collectives": Command(f"{_PLANE}:configured_plane", asked_by="collective_plane"),
     "gen rule-cache": Command(_RULES, asked_by="rule_cache"),
     "cosim lookup": Command(f"{_COSIM}:prepare_engine", hardware=True),
     "cosim router": Command(f"{_DESIGN}:network_design", hardware=True),
     "cosim network": Command(f"{_COSIM}:prepare_network", hardware=True),
-    "cosim service_host": Command("hopforge.gen.service_host:service_host_design", hardware=True),
+    "cosim service_host": Command("hopforge.gen.design.service_host:service_host_design", hardware=True),
     "cosim collectives": Command(f"{_PLANE}:configured_plane", asked_by="collective_plane"),
     "cosim rule_cache": Command(_RULES, asked_by="rule_cache"),
     "cosim q_table": Command("hopforge.model.router.q_table:QTableParams.from_config", hardware=True),
     "energy lookup": Command(f"{_COSIM}:prepare_engine", hardware=True),
     "energy router": Command(f"{_DESIGN}:network_design", hardware=True),
     "lint": Command("hopforge.sim.start.preparation:prepare_lint"),
-    "prove": Command("hopforge.gen.prove:configured_tasks", asked_by="lookup"),
+    "prove": Command("hopforge.gen.formal.all_proofs:configured_tasks", asked_by="lookup"),
     "mutate": Command(f"{_DESIGN}:engine_parameters", hardware=True),
     "synth": Command(f"{_DESIGN}:engine_parameters", hardware=True),
     "timing": Command(f"{_DESIGN}:engine_parameters", hardware=True),
-    "fpga engine": Command("hopforge.gen.board_design:engine_on_board_parameters", hardware=True),
-    "fpga network": Command("hopforge.gen.board_design:network_on_board_design", hardware=True),
+    "fpga engine": Command("hopforge.gen.fpga.board_design:engine_on_board_parameters", hardware=True),
+    "fpga network": Command("hopforge.gen.fpga.board_design:network_on_board_design", hardware=True),
     "demo": Command("hopforge.sim.start.demo_variants:prepare_demo", hardware=True, asked_by="workload"),
 }
 """Command, with its part → what prepares it."""
@@ -179,7 +179,7 @@ def prepare_sweep(config: Config) -> None:
 
 def prepare_lint(config: Config) -> None:
     """Make what `hopforge lint` looks at ready: lookup engine and router."""
-    from hopforge.gen.design import engine_parameters, router_design  # noqa: PLC0415
+    from hopforge.gen.design.configured import engine_parameters, router_design  # noqa: PLC0415
 
     engine_parameters(config)
     router_design(config)

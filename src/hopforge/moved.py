@@ -8,6 +8,70 @@ from typing import Any, NoReturn
 
 #: old place of a module or package -> its place now, both below ``hopforge.``
 MODULES = {
+    "gen.clock_gate_module": "gen.verilog.clock_gate",
+    "gen.formal_allocators": "gen.formal.allocators",
+    "gen.formal_buses": "gen.formal.buses",
+    "gen.formal_classes": "gen.formal.classes",
+    "gen.formal_deep_lookup": "gen.formal.deep_lookup",
+    "gen.formal_engines": "gen.formal.engines",
+    "gen.formal_expression": "gen.formal.expression",
+    "gen.formal_lookup": "gen.formal.lookup",
+    "gen.formal_next_lookup": "gen.formal.next_lookup",
+    "gen.formal_protection": "gen.formal.protection",
+    "gen.formal_q_table": "gen.formal.q_table",
+    "gen.formal_reduction": "gen.formal.reduction",
+    "gen.formal_router": "gen.formal.router",
+    "gen.formal_rule_cache": "gen.formal.rule_cache",
+    "gen.formal_rule_sets": "gen.formal.rule_sets",
+    "gen.formal_second_level": "gen.formal.second_level",
+    "gen.formal_shared_lookup": "gen.formal.shared_lookup",
+    "gen.formal_streams": "gen.formal.streams",
+    "gen.fpga_boards": "gen.fpga.boards",
+    "gen.fpga_pll": "gen.fpga.pll",
+    "gen.fpga_tools": "gen.fpga.tools",
+    "gen.fpga_top": "gen.fpga.top",
+    "gen.fpga_vivado": "gen.fpga.vivado",
+    "gen.memory_modules": "gen.verilog.memories",
+    "gen.modules": "gen.verilog.shared_modules",
+    "gen.prove": "gen.formal.all_proofs",
+    "gen.register_map": "gen.registers.maps",
+    "gen.register_space": "gen.registers.space",
+    "gen.synth_blocks": "gen.design.blocks",
+    "gen.synth_cells": "gen.synth.cells",
+    "gen.synth_inference": "gen.design.inference_blocks",
+    "gen.synth_power": "gen.synth.power",
+    "gen.synth_q_table": "gen.design.q_table_blocks",
+    "gen.synth_recipes": "gen.tools.abc_recipes",
+    "gen.synth_result": "gen.synth.result",
+    "gen.synth_router": "gen.design.router_blocks",
+    "gen.synth_stages": "gen.synth.stages",
+    "gen.synth_timing": "gen.synth.timing",
+    "gen.timing": "gen.synth.package_timing",
+    "gen.verilog_header": "gen.verilog.header",
+    "gen.verilog_module": "gen.verilog.module",
+    "gen.verilog_names": "gen.verilog.names",
+    "gen.verilog_tidy": "gen.verilog.tidy",
+    "hw.cache_arrays": "hw.cache.arrays",
+    "hw.collective_network": "hw.collectives.network",
+    "hw.collective_unit": "hw.collectives.unit",
+    "hw.controlled_router": "hw.router.controlled",
+    "hw.deep_lookup": "hw.lookup.deep",
+    "hw.engine_on_board": "hw.boards.engine",
+    "hw.key_expression": "hw.keys.expression",
+    "hw.key_maker": "hw.keys.maker",
+    "hw.key_pipeline": "hw.keys.pipeline",
+    "hw.key_stage": "hw.keys.stage",
+    "hw.lookup_base": "hw.lookup.base",
+    "hw.lookup_engine": "hw.lookup.engine",
+    "hw.lookup_on_bus": "hw.lookup.on_bus",
+    "hw.network_interface": "hw.network.interface",
+    "hw.network_on_board": "hw.boards.network",
+    "hw.router_core": "hw.router.core",
+    "hw.router_csr": "hw.router.csr",
+    "hw.router_on_bus": "hw.router.on_bus",
+    "hw.stream_receiver": "hw.streams.receiver",
+    "hw.stream_sender": "hw.streams.sender",
+    "hw.streamed_router": "hw.router.streamed",
     "model.address": "model.numbers.address",
     "model.allocators": "model.router.allocators",
     "model.analytic": "sim.hits.analytic",
@@ -144,8 +208,69 @@ MODULES = {
     "sim.stimulus": "sim.drive.stimulus",
     "sim.tcam": "sim.benches.tcam",
 }
+#: room -> modules that lay loose in its layer and have kept their names
+_INTO_ROOMS = {
+    "gen.design": "service_host",
+    "gen.fpga": "board_design",
+    "gen.mutation": "and_graph mutate unreachable_fault",
+    "gen.packages": (
+        "collectives constraints lint_config litex_module lookup network package q_table register_bus router "
+        "rule_cache smoke_bench stream_ports tables"
+    ),
+    "gen.registers": "c_header svd systemrdl",
+    "gen.synth": "gate_cells gate_energy",
+    "gen.tools": "abc process_group processor_time slang verilated_runtime verilator yosys",
+    "gen.verilog": "lint",
+    "hw.agents": "dqn_inference q_table",
+    "hw.allocation": (
+        "allocator class_filter crossbar foreseen_request free_queue switch_allocator switch_request "
+        "vc_allocator vc_request vc_turn"
+    ),
+    "hw.boards": "board on_board",
+    "hw.buses": "apb axi4_lite interrupts on_bus register_access uart uart_bus wishbone",
+    "hw.cache": (
+        "epoch pipelined_cache protected_line registered_epoch replacement routing_cache second_level "
+        "tag_select"
+    ),
+    "hw.collectives": "word_combiner",
+    "hw.keys": (
+        "compare_tree direct_mapping lag_member node_reduction reduction_compare reduction_parameters "
+        "reduction_select reduction_setup"
+    ),
+    "hw.lookup": "csr mshr mshr_entries parallel_tcams pipelined_mshr registered_csr row_write_watch tcam",
+    "hw.network": "acknowledge_port host_vcs packet_sender path_choice routed_table service_host traffic_host",
+    "hw.parts": (
+        "and_or arbiter clock_gate code_word crc_hash event_counter plus_one response_queue round_robin "
+        "shared sliced_counter sram xorshift"
+    ),
+    "hw.ports": (
+        "engine_ports flit_buffer input_ports input_queues input_requests input_routes input_unit next_lookup "
+        "next_route output_unit protected_buffer route_table shared_lookup spread_choice"
+    ),
+    "hw.rules": "cube_lines cube_sets cube_sweep prefix_rules rule_cache",
+}
+MODULES |= {
+    f"{room.partition('.')[0]}.{name}": f"{room}.{name}"
+    for room, names in _INTO_ROOMS.items()
+    for name in names.split()
+}
 #: a module that a room has taken the name of -> {name that was imported from it: its module now}
 NAMES = {
+    "gen.design": dict.fromkeys([
+        "ROUTER_DEPTH", "engine_parameters", "NetworkDesign", "network_design", "stream_design", "network_streams",
+        "router_design", "whole_network_design", "acknowledge_setup", "check_interfaces",
+    ], "gen.design.configured"),
+    "gen.verilog": dict.fromkeys(["tool_versions", "to_rtlil", "rtlil_text", "to_verilog"], "gen.verilog.writer"),
+    "gen.formal": dict.fromkeys([
+        "RUN_CYCLES", "at_most_one", "Proof", "planted", "prove", "refute", "prove_in_parts",
+    ], "gen.formal.induction"),
+    "gen.fpga": dict.fromkeys(["BuildOptions", "BuildReport", "build_for_board"], "gen.fpga.bitstream"),
+    "gen.synth": dict.fromkeys([
+        "SLOT_BITS", "BLOCK_SETS", "COPY", "synthesize", "map_with_memories", "synthesize_config",
+    ], "gen.synth.area_and_delay"),
+    "hw.lookup": {"Lookup": "hw.lookup.shallow"},
+    "hw.router": {"Router": "hw.router.router"},
+    "hw.network": dict.fromkeys(["RouterPart", "Network"], "hw.network.network"),
     "model.lookup": {
         **dict.fromkeys(["LookupInputs", "LookupOutputs"], "model.lookup.golden.ports"),
         **dict.fromkeys(["ActiveConfig", "KeyFunctions"], "model.lookup.golden.keys"),

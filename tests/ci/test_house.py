@@ -27,9 +27,11 @@ def test_no_import_runs_back_and_there_is_no_circle() -> None:
     house = house_as_it_is()
     assert house.circles == [] and house.back == []
     floors = {
-        layer: {house.floor[room] for room in house.lines if room.split("/")[0] == layer} for layer in ("model", "sim")
+        layer: {house.floor[room] for room in house.lines if room.split("/")[0] == layer}
+        for layer in ("model", "sim", "hw", "gen")
     }
     assert max(floors["model"]) <= 8 and max(floors["sim"]) <= 7  # programs above packet
+    assert max(floors["hw"]) <= 8 and max(floors["gen"]) <= 4
     assert "model/lookup" in house.lines and house.imports["sim/run", "sim/traffic"] > 0
 
 

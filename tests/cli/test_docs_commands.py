@@ -20,7 +20,7 @@ import pytest
 import yaml
 from typer.testing import CliRunner
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "gen"))
+sys.path.insert(0, str(Path(__file__).parents[1] / "gen" / "synth"))
 from timed_library import GATED
 
 from hopforge import cli

@@ -24,7 +24,7 @@ def test_an_old_place_is_refused_and_the_new_one_exists(old: str) -> None:
 def test_names_of_a_module_whose_name_a_room_has_taken(room: str) -> None:
     names = NAMES[room]
     module = importlib.import_module(f"hopforge.{room}")
-    assert len(names) > 3
+    assert names
     for name, now in names.items():
         with pytest.raises(ImportError, match=rf"^hopforge\.{room}\.{name} is now hopforge\.{now}\.{name}$"):
             getattr(module, name)

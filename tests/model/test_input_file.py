@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from hopforge.gen.synth_cells import read_library
+from hopforge.gen.synth.cells import read_library
 from hopforge.model.config import load_config, parse_config
 from hopforge.model.errors import UserError
 from hopforge.model.input_file import open_input, read_input, read_input_text
@@ -178,21 +178,21 @@ OWN_FILES = {
     "sim/drive/runner.py": "what a simulator of ours wrote",
     "sim/start/new_file.py": "templates that come with hopforge",
     "sim/cosim/router.py": "what a simulator of ours wrote",
-    "gen/mutate.py": "what a tool wrote",
-    "gen/and_graph.py": "what a tool wrote",
-    "gen/unreachable_fault.py": "what a tool wrote",
-    "gen/verilog.py": "what a tool wrote",
-    "gen/synth.py": "what a tool wrote",
-    "gen/synth_timing.py": "what a tool wrote",
-    "gen/timing.py": "what a tool wrote",
+    "gen/mutation/mutate.py": "what a tool wrote",
+    "gen/mutation/and_graph.py": "what a tool wrote",
+    "gen/mutation/unreachable_fault.py": "what a tool wrote",
+    "gen/verilog/writer.py": "what a tool wrote",
+    "gen/synth/area_and_delay.py": "what a tool wrote",
+    "gen/synth/timing.py": "what a tool wrote",
+    "gen/synth/package_timing.py": "what a tool wrote",
     "model/output/run_files.py": "metadata of ours",
-    "gen/fpga_tools.py": "what a tool wrote",
+    "gen/fpga/tools.py": "what a tool wrote",
     "sim/cosim/gate_report.py": "what a tool wrote",
     "sim/cosim/gate_run.py": "what a simulator of ours wrote",
     "sim/cosim/lookup_variants.py": "what finished runs of ours left",
-    "gen/processor_time.py": "/proc",
+    "gen/tools/processor_time.py": "/proc",
     "sim/cosim/mutation_race.py": "the C++ beside it",
-    "gen/synth_cells.py": "bytes that were read before",
+    "gen/synth/cells.py": "bytes that were read before",
     "model/workload/job_log.py": "bytes that were read before",
 }
 _READERS = {"read_text", "read_bytes", "open", "read_csv", "read_parquet", "loadtxt", "genfromtxt", "fromfile"}

@@ -1,11 +1,11 @@
 """What happens to flits outside the allocators: into the FIFO, RC, out of the FIFO, over the link, to the host."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from numba import int32, int64, uint32, uint64
 
-from hopforge.model.kernel.bits import any_bit, bit_of
+from hopforge.model.kernel.bits import bit_of
 from hopforge.model.kernel.compile import inlined, inner
 from hopforge.model.kernel.memory import floats, int8s, int32s, int64s, prefetch, words
 from hopforge.model.network.core.candidates import (
@@ -33,7 +33,17 @@ from hopforge.model.network.core.kinds import (
     UNDECIDED,
     VA,
 )
-from hopforge.model.network.core.layouts import HOST, INPUT_PORT, OUTPUT_PORT, OUTPUT_VC, PACKET
+from hopforge.model.network.core.layouts import OUTPUT_VC
+from hopforge.model.network.core.loads_ahead import (
+    AHEAD,
+    INPUT_PORT_BYTES,
+    OUTPUT_PORT_BYTES,
+    OUTPUT_VC_BYTES,
+    SPARSE,
+    load_event,
+    load_heads,
+    load_place,
+)
 from hopforge.model.network.core.lookup_state import ask_next_route, ask_route, row_there
 from hopforge.model.network.core.net_record import Net
 from hopforge.model.network.core.packet_ends import count_arrival
@@ -48,13 +58,10 @@ from hopforge.model.network.core.records import (
     router_at,
     vc_in_port,
 )
+from hopforge.model.network.core.switch_requests import want_switch
 
-#: arrivals in a cycle up to which what they touch stays near the processor until the allocators need it
-SPARSE = 1000
-#: events ahead of time whose records are prefetched
-AHEAD = 12
-OUTPUT_VC_BYTES, PACKET_BYTES = OUTPUT_VC.itemsize, PACKET.itemsize
-HOST_BYTES, INPUT_PORT_BYTES, OUTPUT_PORT_BYTES = HOST.itemsize, INPUT_PORT.itemsize, OUTPUT_PORT.itemsize
+_OUTPUT_VC_FIELDS: Mapping[str, Any] = OUTPUT_VC.fields or {}
+CREDITS_AT = int(_OUTPUT_VC_FIELDS["credits"][1])
 
 
 @inlined
@@ -130,10 +137,10 @@ def answer_ahead(net: Net, n: int) -> None:
 
 
 @inlined
-def wait_at_port(net: Net, n: int) -> None:
-    """Let the head of input VC `n` wait at the output port of its only candidate for a VC."""
+def wait_at_port(net: Net, n: int, output: int) -> None:
+    """Let the head of input VC `n` wait for a VC at port `output` of its router, that of its only candidate."""
     vc = input_vc(net, n)
-    p = int64(vc.router) * net.ports + int64(vc.out_port)
+    p = int64(vc.router) * net.ports + output
     if net.sparse != 0:
         prefetch(net.output_port + p * OUTPUT_PORT_BYTES)
         prefetch(net.output_vc + p * net.vcs * OUTPUT_VC_BYTES)
@@ -143,13 +150,22 @@ def wait_at_port(net: Net, n: int) -> None:
 
 
 @inlined
-def enter(net: Net, n: int) -> None:
-    """RC of input VC `n` has ended: to VA, or to DRAIN without candidates."""
+def end_routing(net: Net, n: int) -> None:
+    """RC of input VC `n` ended with the last cycle."""
+    enter(net, n, int64(input_vc(net, n).out_port))
+
+
+@inlined
+def enter(net: Net, n: int, output: int) -> None:
+    """RC of input VC `n` has ended: to VA, or to DRAIN without candidates.
+
+    Port `output` is that of its only candidate; without ``vc_lists``, else any number.
+    """
     vc = input_vc(net, n)
     if vc.candidates != 0:
         vc.state = VA
         if net.vc_lists == 0:
-            wait_at_port(net, n)
+            wait_at_port(net, n, output)
         else:
             words(net.waiting)[int64(vc.router) * net.vc_words + (int64(vc.number) >> 6)] |= bit_of(int64(vc.number))
             words(net.active)[vc.router >> 6] |= bit_of(int64(vc.router))
@@ -211,7 +227,10 @@ def start_routing(net: Net, route: Callable[..., int], n: int, now: int) -> None
     if unusual and is_held(net, vc, packet):
         return
     place = net.candidate + n * net.candidate_bytes
-    blank_candidates(net, (n * net.candidate_bytes) >> 3)
+    if net.vc_lists == 0:
+        int64s(place)[0] = 0
+    else:
+        blank_candidates(net, (n * net.candidate_bytes) >> 3)
     if unusual and net.acks != 0 and packet.dst >= net.hosts:
         vc.candidates = route_one_hop(net, n, packet, int64s(place))
     else:
@@ -225,9 +244,11 @@ def start_routing(net: Net, route: Callable[..., int], n: int, now: int) -> None
             floats(net.memory),
             int64s(place),
         )
+    output = int64(0)
     if net.vc_lists == 0:
         packed = int64s(place)[0]
-        vc.out_port = candidate_port(packed)
+        output = candidate_port(packed)
+        vc.out_port = output
         vc.vc_mask = candidate_mask(packed)
         vc.need = candidate_need(packed)
     packet.hops += 1
@@ -251,7 +272,7 @@ def start_routing(net: Net, route: Callable[..., int], n: int, now: int) -> None
         if net.stage_batches != 0:
             wait += batch_start(int64s(net.rc_free), batch_of(net, int64(vc.port)), now, int64(net.rc_cycles)) - now
     if wait == 0 and vc.candidates > 0:
-        enter(net, n)
+        enter(net, n, output)
         return
     vc.state = RC
     slot = (now + max(wait, 1)) & net.wheel_mask  # r = 0 and unroutable: in VA for a cycle, without a request
@@ -274,8 +295,7 @@ def take_flit(net: Net, target: int, flit: int, now: int) -> None:
     """Let a host take a flit: credit back at once, statistics with the tail, the packet's record becomes free."""
     host, v = target >> HOST_VC_BITS, target & HOST_VC_MASK
     receiver = host_at(net, host)
-    m = receiver.output_vc + v
-    send_credit(net, m, now + output_port(net, int64(receiver.output_port)).return_time)
+    send_credit(net, receiver.output_vc + v, now + receiver.return_time)
     receiver.flits_received += 1
     net.flits_ejected += 1
     net.last_move = now
@@ -304,8 +324,25 @@ def release(net: Net, target: int) -> None:
 
 
 @inlined
+def count_credit(net: Net, target: int) -> None:
+    """As `take_credit`, where a VC is free again with its tail (vc_release: tail)."""
+    inside = target < net.output_vcs
+    host = net.host_credits + (target - net.output_vcs) * 4
+    vc = net.output_vc + target * OUTPUT_VC_BYTES + CREDITS_AT
+    credits = int32s(host ^ ((host ^ vc) & -int64(inside)))  # without a branch, which would be mispredicted
+    credits[0] += 1
+    if credits[0] == 1 and inside:
+        output = output_vc(net, target)
+        if output.owner >= 0:
+            want_switch(net, int64(output.owner), uint64(input_vc(net, int64(output.owner)).flits > 0))
+
+
+@inlined
 def take_credit(net: Net, target: int) -> None:
     """Let a credit count from this cycle on at output VC `target` (or output_vcs + host VC)."""
+    if net.release_credits == 0:
+        count_credit(net, target)
+        return
     if target >= net.output_vcs:
         h = target - net.output_vcs
         int32s(net.host_credits)[h] += 1
@@ -317,37 +354,9 @@ def take_credit(net: Net, target: int) -> None:
     output.credits = output.credits + 1
     if output.credits == 1 and output.owner >= 0 and output.tail_sent == 0:
         want_switch(net, int64(output.owner), uint64(input_vc(net, int64(output.owner)).flits > 0))
-    if net.release_credits != 0 and output.tail_sent != 0 and output.credits == output.depth:
+    if output.tail_sent != 0 and output.credits == output.depth:
         output.tail_sent = 0
         release(net, target)
-
-
-@inlined
-def want_switch(net: Net, n: int, ready: Any) -> None:
-    """Input VC `n` asks for the switch from this cycle on if `ready` is 1 (0: nothing changes)."""
-    vc = input_vc(net, n)
-    ask_switch(net, n, int64(vc.router) * net.ports + int64(vc.out_port), int64(vc.number), ready)
-
-
-@inlined
-def ask_switch(net: Net, n: int, p: int, number: int, ready: Any) -> None:
-    """As `want_switch`, where output port `p` and the number of input VC `n` in its router are known."""
-    if net.lookahead == AHEAD_ENGINES:
-        ready &= uint64(int8s(net.unanswered)[n] == 0)
-    words(net.switching)[p * net.vc_words + (number >> 6)] |= ready << uint64(number & 63)
-    words(net.asking)[p >> 6] |= ready << uint64(p & 63)
-
-
-@inlined
-def leave_switch(net: Net, p: int, number: int, leaves: Any) -> None:
-    """VC `number` of its router asks for the switch to output port `p` no longer if `leaves` is 1."""
-    place = p * net.vc_words + (number >> 6)
-    left = words(net.switching)[place] & ~(leaves << uint64(number & 63))
-    words(net.switching)[place] = left
-    if net.vc_words == 1:
-        words(net.asking)[p >> 6] &= ~(uint64(left == uint64(0)) << uint64(p & 63))
-    elif left == uint64(0) and not any_bit(words(net.switching), p * net.vc_words, net.vc_words):
-        words(net.asking)[p >> 6] &= ~bit_of(p)
 
 
 @inlined
@@ -369,18 +378,6 @@ def accept(net: Net, n: int, flit: int, now: int) -> bool:
         return True
     want_switch(net, n, uint64(vc.state == ACTIVE) & uint64(output_vc(net, int64(vc.out_vc)).credits > 0))
     return False
-
-
-@inlined
-def load_event(net: Net, event: int) -> None:
-    """Begin to load what the arrival of a flit touches."""
-    prefetch(net.packet + ((event & 0xFFFFFFFF) >> 2) * PACKET_BYTES)
-    if event >> 32 < net.input_vcs:
-        prefetch(net.input_vc + (event >> 32) * net.vc_bytes)
-        if net.vc_lists != 0:
-            prefetch(net.candidate + (event >> 32) * net.candidate_bytes)
-    else:
-        prefetch(net.host + (((event >> 32) - net.input_vcs) >> HOST_VC_BITS) * HOST_BYTES)
 
 
 @inner
@@ -415,9 +412,8 @@ def deliver(net: Net, route: Callable[..., int], now: int) -> None:
     first = slot * net.event_capacity
     for k in range(int32s(net.credit_events)[slot]):
         if k + AHEAD < int32s(net.credit_events)[slot]:
-            later = int64(int32s(net.credit_event)[first + k + AHEAD])
-            if later < net.output_vcs:
-                prefetch(net.output_vc + later * OUTPUT_VC_BYTES)
+            # also of a host's VC, where it loads something else: a branch would be mispredicted
+            prefetch(net.output_vc + int64(int32s(net.credit_event)[first + k + AHEAD]) * OUTPUT_VC_BYTES)
         take_credit(net, int64(int32s(net.credit_event)[first + k]))
     int32s(net.credit_events)[slot] = 0
     heads, flits = int64(net.heads_count), int64(int32s(net.flit_events)[slot])
@@ -426,10 +422,14 @@ def deliver(net: Net, route: Callable[..., int], now: int) -> None:
     for k in range(-heads, flits):  # in one loop: RC is compiled once
         n = int64(0)
         if k < 0:
+            if net.far != 0:
+                load_heads(net, int32s(net.heads_next), heads + k, heads)
             n = int64(int32s(net.heads_next)[heads + k])
         else:
             if k + AHEAD < flits:
                 load_event(net, int64s(net.flit_event)[first + k + AHEAD])
+            if net.fifo_apart != 0 and k + AHEAD // 2 < flits:
+                load_place(net, int64s(net.flit_event)[first + k + AHEAD // 2])
             event = int64s(net.flit_event)[first + k]
             n = event >> 32
             flit = event & 0xFFFFFFFF
@@ -445,5 +445,5 @@ def deliver(net: Net, route: Callable[..., int], now: int) -> None:
         if net.lookahead == AHEAD_ENGINES and input_vc(net, n).state != RC:
             answer_ahead(net, n)
         else:
-            enter(net, n)
+            end_routing(net, n)
     int32s(net.ready_events)[slot] = 0

@@ -76,7 +76,6 @@ OUTPUT_PORT = np.dtype(
         ("flits", "i8"),  # sent since the last reset of the counters
         ("busy_until", "i8"),  # first cycle in which the channel takes the next flit
         ("flit_time", "i4"),  # cycles from a switch grant to the first RC/VA cycle downstream: 2 + L
-        ("return_time", "i4"),  # cycles from then to the credit that counts here: 1 + L + c (used where a host sits)
         ("cycles_per_flit", "i4"),
         ("first", "i4"),  # global number of port 0 of its router
         ("free_mask", "u2"),
@@ -106,7 +105,7 @@ HOST = np.dtype(
         ("sent", "i4"),  # flits of it
         ("input_vc", "i4"),  # VC 0 of the router's host port, input side
         ("output_vc", "i4"),  # VC 0 of the router's host port, output side
-        ("output_port", "i4"),
+        ("return_time", "i4"),  # cycles from a flit's arrival to the credit that counts in the router: 1 + L + c
         ("depth", "i4"),  # credits per VC at reset
         ("flit_time", "i4"),  # cycles from sending to the first RC/VA cycle in the router: 1 + L
         ("free_mask", "u4"),

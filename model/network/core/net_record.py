@@ -34,8 +34,8 @@ FIXED = frozenset({
     "switching_mode", "release_credits", "rc_cycles", "lookahead", "input_vc", "output_vc", "input_port", "output_port",
     "router", "host", "router_rng",
     "credit_to", "port", "number", "vc", "target", "depth", "first", "connected", "cycles_per_flit",
-    "flit_time", "return_time", "inject_mask", "reply_mask", "unusual", "port_share", "vc_bytes", "fifo_bytes", "far",
-    "candidate_bytes", "decides", "stage_batches",
+    "flit_time", "return_time", "inject_mask", "reply_mask", "unusual", "port_share", "vc_shift", "fifo_apart",
+    "fifo_bytes", "far", "candidate_bytes", "decides", "stage_batches",
 })  # fmt: skip
 
 _SETTINGS = [
@@ -118,7 +118,8 @@ _SETTINGS = [
     ("reward_offset", "f8"),
     ("reward_by_time", "i8"),
     ("unusual", "i8"),  # a head may meet more than a table that answers at once: `build.is_unusual`
-    ("vc_bytes", "i8"),  # of an input VC
+    ("vc_shift", "i8"),  # log2 of the bytes of an input VC
+    ("fifo_apart", "i8"),  # its FIFO is not in its cache line
     ("fifo_bytes", "i8"),  # from the FIFO of an input VC to that of the next
     ("far", "i8"),  # the state is larger than what stays near the processor: load more ahead of time
     ("candidate_bytes", "i8"),  # from the candidates of an input VC to those of the next

@@ -45,7 +45,7 @@ _read_note = record_reader(NOTE_RECORD)
 @inlined
 def input_vc(net: Any, n: int) -> Any:
     """Input VC number `n`."""
-    return _read_input_vc(net.input_vc + n * net.vc_bytes, 0)
+    return _read_input_vc(net.input_vc + (n << net.vc_shift), 0)
 
 
 @inlined

@@ -11,7 +11,7 @@ from hopforge.model.kernel.memory import floats, int8s, int32s, int64s, prefetch
 from hopforge.model.kernel.rng import next_below, next_float, next_geometric
 from hopforge.model.network.core.candidates import blank_candidates
 from hopforge.model.network.core.event_log import call_log
-from hopforge.model.network.core.events import HOST_BYTES, put_flit
+from hopforge.model.network.core.events import put_flit
 from hopforge.model.network.core.hooks import CREATED, DEPARTED, call_hook
 from hopforge.model.network.core.kinds import (
     BERNOULLI,
@@ -26,6 +26,7 @@ from hopforge.model.network.core.kinds import (
     UNIFORM_LENGTH,
     WORMHOLE,
 )
+from hopforge.model.network.core.loads_ahead import HOST_BYTES
 from hopforge.model.network.core.net_record import NET_RECORD, Net
 from hopforge.model.network.core.records import host_at, input_port, input_vc, packet_at
 

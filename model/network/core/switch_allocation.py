@@ -10,11 +10,13 @@ from numba import int64, uint32, uint64
 from hopforge.model.kernel.bits import bit_of, bits_at, first_at_or_after, first_of_words, trailing_zeros
 from hopforge.model.kernel.compile import inlined, inner
 from hopforge.model.kernel.memory import int32s, int64s, prefetch, words
-from hopforge.model.network.core.events import OUTPUT_VC_BYTES, leave_switch, send_flit, take_first
+from hopforge.model.network.core.events import send_flit, take_first
 from hopforge.model.network.core.hooks import ACTIVATE, ALLOCATE, GRANT, MATCH, RELEASE, SETTLE, call_hook
 from hopforge.model.network.core.kinds import HOST_VC_BITS, HOST_VC_MASK, PORT_SHARE_BITS, TAIL
+from hopforge.model.network.core.loads_ahead import OUTPUT_VC_BYTES
 from hopforge.model.network.core.net_record import Net
 from hopforge.model.network.core.records import input_port, input_vc, output_port, output_vc
+from hopforge.model.network.core.switch_requests import leave_switch
 from hopforge.model.network.core.vc_allocation import allocate_heads
 
 #: most routers that go through VA and SA together, a divisor of 64: few enough for the first cache
@@ -33,6 +35,8 @@ def vc_that_asks(net: Net, p: int, start: int) -> int:
 @inlined
 def vcs_that_ask(net: Net, p: int, i: int) -> Any:
     """Mask of the VCs of input port `i` of a router that ask for its global output port `p`."""
+    if net.vc_words == 1:
+        return words(net.switching)[p] >> uint64(i * net.vcs) & ~(~uint64(0) << uint64(net.vcs))
     return bits_at(words(net.switching), (p * net.vc_words << 6) + i * net.vcs, net.vcs)
 
 
@@ -99,7 +103,7 @@ def allocate_switches(net: Net, routers: int, asked: Any, now: int) -> None:
             number = vc_that_asks(net, p, int64(output.g))
             n = head * net.vcs + number  # probably the one that sends
             prefetch(net.output_vc + int64(input_vc(net, n).out_vc) * OUTPUT_VC_BYTES)
-            if net.fifo_bytes != net.vc_bytes:  # else in the cache line of the VC
+            if net.fifo_apart != 0:  # else in the cache line of the VC
                 prefetch(net.fifo + n * net.fifo_bytes + 4 * int64(input_vc(net, n).head))
             k = head - first + ((number * net.port_share) >> PORT_SHARE_BITS)
             offers[k] |= bit_of(p - head)

@@ -11,10 +11,10 @@ from numba import int64, uint32, uint64
 from hopforge.model.kernel.bits import bit_of, first_at_or_after, trailing_zeros
 from hopforge.model.kernel.compile import inlined, inner
 from hopforge.model.kernel.memory import int64s, words
-from hopforge.model.network.core.events import ask_switch
 from hopforge.model.network.core.kinds import ACTIVE, INPUT_FIRST, WORMHOLE
 from hopforge.model.network.core.net_record import Net
 from hopforge.model.network.core.records import fifo_of, input_vc, output_port, output_vc, packet_at
+from hopforge.model.network.core.switch_requests import ask_switch
 
 
 @inlined
@@ -83,21 +83,33 @@ def grant_head(net: Net, p: int, number: int, mask: int) -> None:
     ask_switch(net, n, p, number, uint64(given.credits > 0))
 
 
+@inlined
+def chosen_vcs(net: Net, p: int, n: int) -> int:
+    """VCs at output port number `p` that input VC `n` asks for: all that it can be given, or the first in turn."""
+    mask = asked_vcs(net, p, n)
+    if net.va_kind == INPUT_FIRST and mask != 0:
+        mask = int64(1) << first_in_turn(net, n, p - int64(output_port(net, p).first), mask)
+    return mask
+
+
 @inner
 def share_port(net: Net, p: int, heads: Any) -> None:
     """VA at output port number `p`, at which several `heads` (VCs of the router) wait."""
-    port = output_port(net, p)
-    first, output = int64(port.first), p - int64(port.first)
+    first = int64(output_port(net, p).first) * net.vcs
     asking, won = words(net.asking_inputs), int64s(net.request_mask)
-    asked = int64(0)
-    while heads != uint64(0):
-        number = trailing_zeros(heads)
-        heads &= heads - uint64(1)
-        n = first * net.vcs + number
-        mask = asked_vcs(net, p, n)
-        if net.va_kind == INPUT_FIRST and mask != 0:
-            mask = int64(1) << first_in_turn(net, n, output, mask)
+    asked, by_all = int64(0), ~int64(0)
+    rest = heads
+    while rest != uint64(0):
+        mask = chosen_vcs(net, p, first + trailing_zeros(rest))
+        rest &= rest - uint64(1)
         asked |= mask
+        by_all &= mask
+    same = asked == by_all  # all ask for the same: no list for each VC
+    rest = heads if not same else uint64(0)
+    while rest != uint64(0):
+        number = trailing_zeros(rest)
+        rest &= rest - uint64(1)
+        mask = chosen_vcs(net, p, first + number)
         while mask != 0:
             asking[trailing_zeros(uint64(mask))] |= bit_of(number)
             mask &= mask - 1
@@ -105,8 +117,11 @@ def share_port(net: Net, p: int, heads: Any) -> None:
     while asked != 0:
         w = trailing_zeros(uint64(asked))
         asked &= asked - 1
-        number = first_at_or_after(asking[w], int64(output_vc(net, p * net.vcs + w).pointer))
-        asking[w] = 0
+        asks = heads
+        if not same:
+            asks = asking[w]
+            asking[w] = 0
+        number = first_at_or_after(asks, int64(output_vc(net, p * net.vcs + w).pointer))
         won[number] = (won[number] if winners & bit_of(number) != uint64(0) else 0) | (int64(1) << w)
         winners |= bit_of(number)
     while winners != uint64(0):

@@ -5,11 +5,11 @@ from numba import int64, uint32, uint64
 from hopforge.model.kernel.bits import bit_of, first_at_or_after
 from hopforge.model.kernel.compile import c_kernel, inner
 from hopforge.model.kernel.memory import int32s, int64s, words
-from hopforge.model.network.core.events import leave_switch, want_switch
 from hopforge.model.network.core.hooks import HOOK_SIGNATURE, SETTLE
 from hopforge.model.network.core.kinds import ACTIVE, HOST_VC_BITS, HOST_VC_MASK, VA
 from hopforge.model.network.core.net_record import Net
 from hopforge.model.network.core.records import input_vc, output_port, output_vc
+from hopforge.model.network.core.switch_requests import leave_switch, want_switch
 
 
 @c_kernel(HOOK_SIGNATURE)

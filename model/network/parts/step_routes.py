@@ -4,7 +4,7 @@ from numba import int64
 
 from hopforge.model.kernel.compile import c_kernel
 from hopforge.model.kernel.memory import int32s, int64s
-from hopforge.model.network.core.events import batch_of, enter
+from hopforge.model.network.core.events import batch_of, end_routing
 from hopforge.model.network.core.hooks import HOOK_SIGNATURE
 from hopforge.model.network.core.net_record import Net
 from hopforge.model.network.core.records import input_vc
@@ -24,7 +24,7 @@ def step_routes(net: Net, now: int, a: int, b: int) -> int:
     for k in range(net.step_heads):
         n, end = int64(heads[k]), int64(ends[k])
         if 0 <= end <= before:
-            enter(net, n)
+            end_routing(net, n)
             continue
         if end < 0:
             last, step = now + net.rc_cycles - 1, int64(net.steps) + 1

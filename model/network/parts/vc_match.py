@@ -11,11 +11,11 @@ from hopforge.model.kernel.bits import any_bit, bit_of, trailing_zeros
 from hopforge.model.kernel.compile import c_kernel, inlined, inner
 from hopforge.model.kernel.memory import int8s, int32s, int64s, words
 from hopforge.model.network.core.candidates import candidate_level, candidate_mask, candidate_need, candidate_port
-from hopforge.model.network.core.events import want_switch
 from hopforge.model.network.core.hooks import ACTIVATE, HOOK_SIGNATURE, call_hook
 from hopforge.model.network.core.kinds import ACTIVE, AHEAD_ENGINES, INPUT_FIRST
 from hopforge.model.network.core.net_record import Net
 from hopforge.model.network.core.records import input_vc, output_port, output_vc
+from hopforge.model.network.core.switch_requests import want_switch
 from hopforge.model.network.core.vc_allocation import available_vcs, first_in_turn, packet_flits
 
 

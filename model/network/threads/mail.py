@@ -12,17 +12,8 @@ from numba import int32, int64, uint64
 
 from hopforge.model.kernel.compile import inlined, inner
 from hopforge.model.kernel.memory import int32s, int64s, prefetch
-from hopforge.model.network.core.events import (
-    AHEAD,
-    OUTPUT_VC_BYTES,
-    SPARSE,
-    accept,
-    enter,
-    load_event,
-    receive,
-    start_routing,
-    take_credit,
-)
+from hopforge.model.network.core.events import accept, end_routing, receive, start_routing, take_credit
+from hopforge.model.network.core.loads_ahead import AHEAD, OUTPUT_VC_BYTES, SPARSE, load_event, load_heads
 from hopforge.model.network.core.net_record import Net
 from hopforge.model.network.threads.records import Crew, Part
 
@@ -156,6 +147,7 @@ def take_flits(
         for e in range(count):
             n = int64(0)
             if piece == -2:
+                load_heads(net, int32s(at), e, count)
                 n = int64(int32s(at)[e])
             else:
                 if e + AHEAD < count:
@@ -184,5 +176,5 @@ def deliver_to_part(
     take_credits(crew, part, net, me, k, half, slot)
     take_flits(crew, part, net, route, me, k, half, now)
     for e in range(int32s(net.ready_events)[slot]):
-        enter(net, int64(int32s(net.ready_event)[slot * net.event_capacity + e]))
+        end_routing(net, int64(int32s(net.ready_event)[slot * net.event_capacity + e]))
     int32s(net.ready_events)[slot] = 0

@@ -54,7 +54,7 @@ def most_parts(state: NetState) -> int:
 
 def host_routers(state: NetState) -> NDArray[np.int64]:
     """Return the router of each host."""
-    return np.asarray(state.senders["output_port"].astype(np.int64) // int(state["ports"]))
+    return np.asarray(state.senders["output_vc"].astype(np.int64) // int(state["ports"] * state["vcs"]))
 
 
 def router_links(state: NetState) -> NDArray[np.int64]:

@@ -26,13 +26,13 @@ class _Part(NamedTuple):
 
 
 _PARTS = {
-    "lookup": _Part("hopforge.gen.lookup:generate_lookup", ("period_ns",)),
-    "router": _Part("hopforge.gen.router:generate_router", ("period_ns", "router")),
-    "network": _Part("hopforge.gen.network:generate_network", ("period_ns",)),
-    "tables": _Part("hopforge.gen.tables:generate_tables", ()),
-    "q-table": _Part("hopforge.gen.q_table:generate_q_table", ("period_ns", "shared_read")),
-    "collectives": _Part("hopforge.gen.collectives:generate_collectives", ("period_ns",)),
-    "rule-cache": _Part("hopforge.gen.rule_cache:generate_rule_cache", ("period_ns",)),
+    "lookup": _Part("hopforge.gen.packages.lookup:generate_lookup", ("period_ns",)),
+    "router": _Part("hopforge.gen.packages.router:generate_router", ("period_ns", "router")),
+    "network": _Part("hopforge.gen.packages.network:generate_network", ("period_ns",)),
+    "tables": _Part("hopforge.gen.packages.tables:generate_tables", ()),
+    "q-table": _Part("hopforge.gen.packages.q_table:generate_q_table", ("period_ns", "shared_read")),
+    "collectives": _Part("hopforge.gen.packages.collectives:generate_collectives", ("period_ns",)),
+    "rule-cache": _Part("hopforge.gen.packages.rule_cache:generate_rule_cache", ("period_ns",)),
 }
 
 

@@ -26,7 +26,7 @@ class BoardCommands(TyperGroup):
 def _list(wanted: bool) -> None:
     if not wanted:
         return
-    from hopforge.gen.fpga_boards import BOARDS
+    from hopforge.gen.fpga.boards import BOARDS
 
     rows = [("board", "what it is", "holds", "LUTs", "block RAMs", "clock")]
     for board in BOARDS.values():
@@ -70,9 +70,9 @@ def build(
 
     hopforge fpga build icebreaker configs/boards/up5k.yml
     """
-    from hopforge.gen.board_design import design_kind
-    from hopforge.gen.fpga import BuildOptions, build_for_board
-    from hopforge.gen.fpga_boards import board_named
+    from hopforge.gen.fpga.bitstream import BuildOptions, build_for_board
+    from hopforge.gen.fpga.board_design import design_kind
+    from hopforge.gen.fpga.boards import board_named
 
     target, kind = board_named(board), design_kind(design)
     checked = read(config, f"fpga {kind}")
@@ -110,7 +110,7 @@ def run(
 
     hopforge fpga run configs/boards/up5k.yml --simulate
     """
-    from hopforge.gen.board_design import design_kind
+    from hopforge.gen.fpga.board_design import design_kind
     from hopforge.model.errors import UserError
     from hopforge.sim.boards.host_run import RunOptions, run_on_board
 

@@ -27,7 +27,7 @@ def gen_lookup(
 
     hopforge gen lookup configs/demo.yml
     """
-    from hopforge.gen.lookup import generate_lookup
+    from hopforge.gen.packages.lookup import generate_lookup
 
     checked, folder = read(config, "gen lookup"), output_folder(output, "gen lookup", config)
     for path in generate_lookup(checked, folder, period_ns=period_ns):
@@ -55,7 +55,7 @@ def gen_router(
 
     hopforge gen router configs/router_lookup.yml --router 5
     """
-    from hopforge.gen.router import generate_router
+    from hopforge.gen.packages.router import generate_router
 
     checked, folder = read(config, "gen router"), output_folder(output, "gen router", config)
     for path in generate_router(checked, folder, router=router, period_ns=period_ns):
@@ -81,7 +81,7 @@ def gen_network(
 
     hopforge gen network configs/cosim/mesh2x2.yml
     """
-    from hopforge.gen.network import generate_network
+    from hopforge.gen.packages.network import generate_network
 
     checked, folder = read(config, "gen network"), output_folder(output, "gen network", config)
     for path in generate_network(checked, folder, period_ns=period_ns):
@@ -110,7 +110,7 @@ def gen_q_table(
 
     hopforge gen q-table configs/q_table72.yml
     """
-    from hopforge.gen.q_table import generate_q_table
+    from hopforge.gen.packages.q_table import generate_q_table
 
     checked, folder = read(config, "gen q-table"), output_folder(output, "gen q-table", config)
     for path in generate_q_table(checked, folder, shared_read=shared_read, period_ns=period_ns):
@@ -137,7 +137,7 @@ def gen_collectives(
 
     hopforge gen collectives configs/collective_plane.yml
     """
-    from hopforge.gen.collectives import generate_collectives
+    from hopforge.gen.packages.collectives import generate_collectives
 
     checked, folder = read(config, "gen collectives"), output_folder(output, "gen collectives", config)
     for path in generate_collectives(checked, folder, period_ns=period_ns):
@@ -163,7 +163,7 @@ def gen_rule_cache(
 
     hopforge gen rule-cache configs/rule_cache.yml
     """
-    from hopforge.gen.rule_cache import generate_rule_cache
+    from hopforge.gen.packages.rule_cache import generate_rule_cache
 
     checked, folder = read(config, "gen rule-cache"), output_folder(output, "gen rule-cache", config)
     for path in generate_rule_cache(checked, folder, period_ns=period_ns):
@@ -187,7 +187,7 @@ def gen_tables(
 
     hopforge gen tables configs/loren64.yml
     """
-    from hopforge.gen.tables import generate_tables
+    from hopforge.gen.packages.tables import generate_tables
 
     checked, folder = read(config, "gen tables"), output_folder(output, "gen tables", config)
     with progress_bar("switches") as advance:
@@ -214,8 +214,8 @@ def lint(
 
     hopforge lint configs/demo.yml --what lookup
     """
-    from hopforge.gen.lint import WAIVERS
-    from hopforge.gen.lint_config import lint_config
+    from hopforge.gen.packages.lint_config import lint_config
+    from hopforge.gen.verilog.lint import WAIVERS
 
     findings, checked = 0, read(config, "lint")
     for name, report in lint_config(checked, what, router=router):

@@ -11,7 +11,7 @@ from hopforge.commands.terminal import ConfigPath, complain, output_folder, show
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from hopforge.gen.synth_result import SynthResult
+    from hopforge.gen.synth.result import SynthResult
 
 #: what makes the other parts ready
 _GENERATED = {
@@ -46,8 +46,8 @@ def timing(
 
     hopforge timing configs/demo.yml --liberty cells.lib
     """
-    from hopforge.gen.synth_cells import read_library
-    from hopforge.gen.timing import check_timing
+    from hopforge.gen.synth.cells import read_library
+    from hopforge.gen.synth.package_timing import check_timing
 
     checked, library = read(config, _GENERATED.get(part, "timing")), read_library(liberty)
     with step_times() as steps:
@@ -102,8 +102,8 @@ def synth(
     from rich.console import Console
     from rich.table import Table
 
-    from hopforge.gen.synth import synthesize_config
-    from hopforge.gen.synth_result import medians
+    from hopforge.gen.synth.area_and_delay import synthesize_config
+    from hopforge.gen.synth.result import medians
     from hopforge.model.errors import UserError
 
     if stages and (liberty is None or not any(name.startswith("engine_deep") for name in block or ())):
@@ -151,7 +151,7 @@ def _show_stages(console: "Console", found: "list[list[SynthResult]]") -> None:
     """Print the shortest period of each stage, by recipe; only deep engines have stages that are known by name."""
     from rich.table import Table
 
-    from hopforge.gen.synth_stages import by_stage
+    from hopforge.gen.synth.stages import by_stage
     from hopforge.model.errors import UserError
 
     deep = [results for results in found if results[0].block.startswith("engine_deep") and results[0].stages_ns]

@@ -194,8 +194,8 @@ def prove(
 
     hopforge prove crc
     """
-    from hopforge.gen.prove import tasks
-    from hopforge.gen.yosys import YosysError
+    from hopforge.gen.formal.all_proofs import tasks
+    from hopforge.gen.tools.yosys import YosysError
     from hopforge.sim.start.preparation import prepare
 
     if config is not None and (subject is not None or wide):

@@ -8,8 +8,8 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parent))
 from board_bench import BoardBench
 
-from hopforge.gen.board_design import engine_on_board_parameters
-from hopforge.hw.engine_on_board import EngineOnBoard
+from hopforge.gen.fpga.board_design import engine_on_board_parameters
+from hopforge.hw.boards.engine import EngineOnBoard
 from hopforge.model.board.registers import BOARD_ID, BoardIdentity
 from hopforge.model.config import parse_config
 from hopforge.model.lookup.csr import COUNTERS, csr_map

@@ -8,8 +8,8 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parent))
 from board_bench import BoardBench
 
-from hopforge.gen.board_design import network_on_board_design
-from hopforge.hw.network_on_board import NetworkOnBoard
+from hopforge.gen.fpga.board_design import network_on_board_design
+from hopforge.hw.boards.network import NetworkOnBoard
 from hopforge.model.board.registers import BoardIdentity
 from hopforge.model.config import parse_config
 from hopforge.model.router.configured import network_links

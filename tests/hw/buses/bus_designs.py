@@ -1,8 +1,8 @@
 """Designs behind a bus, as the tests build them and the benches know them."""
 
-from hopforge.hw.lookup_on_bus import LookupOnBus
-from hopforge.hw.on_bus import OnBus
-from hopforge.hw.router_on_bus import RouterOnBus
+from hopforge.hw.buses.on_bus import OnBus
+from hopforge.hw.lookup.on_bus import LookupOnBus
+from hopforge.hw.router.on_bus import RouterOnBus
 from hopforge.model.lookup.params import LookupParams
 from hopforge.model.router.bus_space import AddressSpace, lookup_space, router_space
 from hopforge.model.router.params import Route, RouterParams

@@ -10,8 +10,8 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parent))  # the benches run inside of the simulator and import each other
 from bus_designs import design_on
 
-from hopforge.gen.package import component_ports
-from hopforge.gen.verilog import to_verilog
+from hopforge.gen.packages.package import component_ports
+from hopforge.gen.verilog.writer import to_verilog
 
 needs_icarus = pytest.mark.skipif(shutil.which("iverilog") is None, reason="no Icarus")
 

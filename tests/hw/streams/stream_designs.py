@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from hopforge.hw.router_on_bus import RouterOnBus
+from hopforge.hw.router.on_bus import RouterOnBus
 from hopforge.model.router.params import Route, RouterParams
 from hopforge.model.router.stream_params import StreamParams
 

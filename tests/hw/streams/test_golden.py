@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 from amaranth.sim import Simulator
 
-from hopforge.hw.stream_receiver import StreamReceiver
-from hopforge.hw.stream_sender import StreamSender
+from hopforge.hw.streams.receiver import StreamReceiver
+from hopforge.hw.streams.sender import StreamSender
 from hopforge.model.router.params import Route, RouterParams
 from hopforge.model.router.stream_golden import Beat, Flit, StreamReceiverGolden, StreamSenderGolden, packet_flits
 from hopforge.model.router.stream_params import StreamParams

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from hopforge.gen.network import network_files
+from hopforge.gen.packages.network import network_files
 from hopforge.model.config import parse_config
 
 sys.path.insert(0, str(Path(__file__).parent))  # of the bench, which runs inside of the simulator

@@ -10,8 +10,8 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parent))  # the bench runs inside of the simulator and imports the designs
 from stream_designs import design_of
 
-from hopforge.gen.package import component_ports
-from hopforge.gen.verilog import to_verilog
+from hopforge.gen.packages.package import component_ports
+from hopforge.gen.verilog.writer import to_verilog
 
 RUNS = [("wormhole", 30), ("vct", 6)]
 LONG_RUNS = [("vct", 30), ("one_vc", 60)]

@@ -11,7 +11,7 @@ import pytest
 from typer.testing import CliRunner
 
 from hopforge.cli import app
-from hopforge.gen.tables import table_files
+from hopforge.gen.packages.tables import table_files
 from hopforge.model.config import parse_config
 from hopforge.model.config.simulation import FailedConfig, parse_failed
 from hopforge.model.errors import UserError

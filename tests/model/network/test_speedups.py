@@ -5,7 +5,7 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from hopforge.gen.design import network_design
+from hopforge.gen.design.configured import network_design
 from hopforge.model.config import parse_config
 from hopforge.model.config.load import ConfigError
 from hopforge.model.config.uses import unused_sections

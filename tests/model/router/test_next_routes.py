@@ -2,7 +2,7 @@
 
 import pytest
 
-from hopforge.gen.design import network_design
+from hopforge.gen.design.configured import network_design
 from hopforge.model.config import parse_config
 from hopforge.model.errors import UserError
 from hopforge.model.topology.configured import network_topology

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from hopforge.gen.verilog import to_verilog
+from hopforge.gen.verilog.writer import to_verilog
 from hopforge.model.lookup.params import LookupParams
 from hopforge.model.numbers.crc_catalogue import CRC
 from hopforge.sim.benches.crc_hash import crc_hash_bench

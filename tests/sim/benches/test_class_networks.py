@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from hopforge.gen.design import router_design, stream_design, whole_network_design
-from hopforge.gen.verilog import to_verilog
-from hopforge.hw.router import Router
+from hopforge.gen.design.configured import router_design, stream_design, whole_network_design
+from hopforge.gen.verilog.writer import to_verilog
+from hopforge.hw.router.router import Router
 from hopforge.model.config import Config, parse_config
 from hopforge.model.errors import UserError
 from hopforge.sim.benches.network import NetworkTraffic, record_network

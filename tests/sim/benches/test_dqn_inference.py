@@ -5,8 +5,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from hopforge.gen.verilog import to_verilog
-from hopforge.hw.dqn_inference import DqnInference
+from hopforge.gen.verilog.writer import to_verilog
+from hopforge.hw.agents.dqn_inference import DqnInference
 from hopforge.model.dqn.int8_network import Int8Network, quantised
 from hopforge.model.dqn.shape import NetworkShape
 from hopforge.sim.benches.dqn_inference import inference_replay

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from amaranth.hdl import Const
 
-from hopforge.gen.design import NetworkDesign, network_design, whole_network_design
-from hopforge.gen.network import network_component
-from hopforge.hw.network import Network
+from hopforge.gen.design.configured import NetworkDesign, network_design, whole_network_design
+from hopforge.gen.packages.network import network_component
+from hopforge.hw.network.network import Network
 from hopforge.model.config import Config, parse_config
 from hopforge.model.errors import UserError
 from hopforge.model.router.links import Link

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from hopforge.gen.verilog import to_verilog
-from hopforge.hw.lookup_engine import lookup_engine
+from hopforge.gen.verilog.writer import to_verilog
+from hopforge.hw.lookup.engine import lookup_engine
 from hopforge.model.lookup.params import LookupParams
 from hopforge.sim.benches.lookup import lookup_replay
 from hopforge.sim.drive.replay import Replay, replay_amaranth
@@ -41,7 +41,7 @@ def recorded(params: LookupParams, lookups: int, seed: int = 1) -> Replay:
     return lookup_replay(stimulus(params, Traffic(lookups=lookups, seed=seed, pool=24, quiet_cycles=25)))
 
 
-#: a TCAM of either kind or outside, one set, many members, wide addresses; tests/hw/test_lookup.py has every depth
+#: a TCAM of either kind or outside, one set, many members, wide addresses; tests/hw/lookup has every depth
 SHORT = (3, 5, 7, 11)
 
 

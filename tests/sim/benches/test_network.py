@@ -9,7 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 from hopforge.cli import app
-from hopforge.gen.design import whole_network_design
+from hopforge.gen.design.configured import whole_network_design
 from hopforge.model.config import Config, load_config, parse_config
 from hopforge.model.errors import UserError
 from hopforge.model.network.core.kinds import RECEIVED, SENT

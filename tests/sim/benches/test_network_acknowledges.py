@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from hopforge.gen.design import network_design, whole_network_design
-from hopforge.gen.verilog import to_verilog
+from hopforge.gen.design.configured import network_design, whole_network_design
+from hopforge.gen.verilog.writer import to_verilog
 from hopforge.model.config import Config, parse_config
 from hopforge.model.errors import UserError
 from hopforge.sim.benches.network import NetworkTraffic, RecordedNetwork, record_network

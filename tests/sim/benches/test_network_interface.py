@@ -6,8 +6,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from hopforge.gen.design import network_design
-from hopforge.hw.network import Network
+from hopforge.gen.design.configured import network_design
+from hopforge.hw.network.network import Network
 from hopforge.model.config import load_config
 from hopforge.model.lookup.csr import csr_map
 from hopforge.model.router.configured import network_links

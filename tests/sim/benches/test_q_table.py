@@ -7,10 +7,10 @@ import pytest
 from typer.testing import CliRunner
 
 from hopforge.cli import app
-from hopforge.gen import formal_q_table as formal
-from hopforge.gen.lint_config import lint_config
-from hopforge.gen.q_table import generate_q_table
-from hopforge.gen.synth import synthesize_config
+from hopforge.gen.formal import q_table as formal
+from hopforge.gen.packages.lint_config import lint_config
+from hopforge.gen.packages.q_table import generate_q_table
+from hopforge.gen.synth.area_and_delay import synthesize_config
 from hopforge.model.config import parse_config
 from hopforge.model.router.q_table import QTableParams
 from hopforge.sim.cosim.mutate import block_names

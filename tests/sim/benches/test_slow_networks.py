@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from hopforge.gen.design import network_design, whole_network_design
-from hopforge.gen.network import network_component, network_files
-from hopforge.hw.network import Network
+from hopforge.gen.design.configured import network_design, whole_network_design
+from hopforge.gen.packages.network import network_component, network_files
+from hopforge.hw.network.network import Network
 from hopforge.model.config import Config, parse_config
 from hopforge.model.errors import UserError
 from hopforge.sim.benches.network import NetworkTraffic, record_network

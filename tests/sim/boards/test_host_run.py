@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from hopforge.gen.board_design import board_design
+from hopforge.gen.fpga.board_design import board_design
 from hopforge.model.config import load_config, parse_config
 from hopforge.model.errors import UserError
 from hopforge.sim.boards.client import BoardError, open_board

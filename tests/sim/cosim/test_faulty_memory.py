@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from amaranth.sim import Simulator
 
-sys.path.insert(0, str(Path(__file__).parents[2] / "hw"))
+sys.path.insert(0, str(Path(__file__).parents[2] / "hw" / "lookup"))
 from test_lookup import ENGINES, SMALL, Stimulus, masked
 
 from hopforge.model.lookup.golden.build import golden_engine

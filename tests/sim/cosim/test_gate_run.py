@@ -7,11 +7,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-sys.path.insert(0, str(Path(__file__).parents[2] / "gen"))
+sys.path.insert(0, str(Path(__file__).parents[2] / "gen" / "synth"))
 from gate_library import LIBRARY
 
-from hopforge.gen.gate_energy import Bit, read_netlist
-from hopforge.gen.synth_cells import Library
+from hopforge.gen.synth.cells import Library
+from hopforge.gen.synth.gate_energy import Bit, read_netlist
 from hopforge.model.config import load_config
 from hopforge.model.errors import UserError
 from hopforge.sim.cosim.gate_report import measure_gates

@@ -14,11 +14,11 @@ from amaranth.hdl import Module, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import Component, In
 
-from hopforge.gen.design import engine_parameters
-from hopforge.gen.mutate import SELECTOR, Mutant, Netlist, write_netlist
-from hopforge.gen.yosys import run_yosys
-from hopforge.hw.lookup_engine import lookup_engine
-from hopforge.hw.router import Router
+from hopforge.gen.design.configured import engine_parameters
+from hopforge.gen.mutation.mutate import SELECTOR, Mutant, Netlist, write_netlist
+from hopforge.gen.tools.yosys import run_yosys
+from hopforge.hw.lookup.engine import lookup_engine
+from hopforge.hw.router.router import Router
 from hopforge.model.config import Config, load_config, parse_config
 from hopforge.sim.benches.lookup import lookup_replay
 from hopforge.sim.cosim.lookup import engine_traffic
@@ -45,36 +45,36 @@ class Fault(NamedTuple):
 
 INVALIDATE = [
     Fault(
-        "INVALIDATE leaves the cache alone", "lookup",
+        "INVALIDATE leaves the cache alone", "lookup.shallow",
         "cache.invalidate.eq(op.invalidate),", "cache.invalidate.eq(op.invalidate & ~{wrong}),",
     ),
     Fault(
-        "INVALIDATE touches no MSHR", "lookup",
+        "INVALIDATE touches no MSHR", "lookup.shallow",
         "mshrs.invalidate.eq(op.invalidate),", "mshrs.invalidate.eq(op.invalidate & ~{wrong}),",
     ),
     Fault(
-        "INVALIDATE does nothing", "lookup",
+        "INVALIDATE does nothing", "lookup.shallow",
         "taken.invalidate.eq(keys.invalidate & keys.accept_invalidate),",
         "taken.invalidate.eq(keys.invalidate & keys.accept_invalidate & ~{wrong}),",
     ),
     Fault(
-        "INVALIDATE does not mark ISSUED stale", "mshr_entries",
+        "INVALIDATE does not mark ISSUED stale", "lookup.mshr_entries",
         "(waits & (self.stale[i] | invalidated | self.flush))",
         "(waits & (self.stale[i] | invalidated & ~{wrong} | self.flush))",
     ),
     Fault(
-        "INVALIDATE misses way 3", "routing_cache",
+        "INVALIDATE misses way 3", "cache.routing_cache",
         "(self.invalidate & match[way])", "(self.invalidate & match[way] & ~({wrong} & (way == 3)))",
     ),
     Fault(
-        "a FILL of what is there does not touch the LRU", "cache_arrays",
+        "a FILL of what is there does not touch the LRU", "cache.arrays",
         "(match & (self.lookup | self.fill).replicate(self.ways))",
         "(match & (self.lookup | self.fill & ~{wrong}).replicate(self.ways))",
     ),
 ]  # fmt: skip
 THRESHOLDS = [
     Fault(
-        f"threshold of dimension {digit} ignored", "reduction_compare",
+        f"threshold of dimension {digit} ignored", "keys.reduction_compare",
         "wrap = active.wrap[number]\n",
         f"wrap = active.wrap[number]\n            if number == {digit}:\n"
         "                above_bound = (above_bound & ~{wrong})[0]\n",
@@ -83,13 +83,13 @@ THRESHOLDS = [
 ]  # fmt: skip
 ENABLE = [
     Fault(
-        "enable ignored", "input_routes",
+        "enable ignored", "ports.input_routes",
         "m.d.sync += enabled.eq(self.enable)", "m.d.sync += enabled.eq(self.enable | {wrong})",
     )
 ]  # fmt: skip
 OUTPUT_ARBITER = [
     Fault(
-        "output VA arbiter moves without a grant", "vc_allocator",
+        "output VA arbiter moves without a grant", "allocation.vc_allocator",
         "arbiter.advance.eq(self.given[w])]", "arbiter.advance.eq(self.given[w] | {wrong})]",
     )
 ]  # fmt: skip

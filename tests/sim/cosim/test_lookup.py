@@ -7,7 +7,7 @@ import pytest
 from typer.testing import CliRunner
 
 from hopforge.cli import app
-from hopforge.gen.design import engine_parameters
+from hopforge.gen.design.configured import engine_parameters
 from hopforge.model.config import parse_config
 from hopforge.model.lookup.csr import MODES, csr_map
 from hopforge.model.output.results import ResultError

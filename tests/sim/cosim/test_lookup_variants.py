@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from hopforge.hw.lookup_engine import lookup_engine
+from hopforge.hw.lookup.engine import lookup_engine
 from hopforge.model.config import parse_config
 from hopforge.model.errors import UserError
 from hopforge.model.lookup.params import LookupParams

@@ -8,10 +8,11 @@ from amaranth.hdl import Const, Module, Mux
 from amaranth.lib.wiring import Component, In, Out
 from typer.testing import CliRunner
 
+import hopforge
 from hopforge.cli import app
-from hopforge.gen.mutate import Mutant, Netlist, write_netlist
-from hopforge.hw.event_counter import event_counter
-from hopforge.hw.sliced_counter import slices
+from hopforge.gen.mutation.mutate import Mutant, Netlist, write_netlist
+from hopforge.hw.parts.event_counter import event_counter
+from hopforge.hw.parts.sliced_counter import slices
 from hopforge.model.config import load_config
 from hopforge.model.errors import UserError
 from hopforge.sim.cosim import mutate as mutate_module
@@ -431,10 +432,13 @@ def test_faults_lie_between_the_routers_and_not_in_them(tmp_path: Path) -> None:
     assert {name for name, _ in netlist.inputs} == set(replay.inputs)
     assert {name for name, _ in netlist.outputs} == {output.name for output in replay.outputs}
     files = {line.partition(":")[0] for mutant in netlist.mutants(150, 1) for line in mutant.source.split("|")}
-    assert {"hopforge/hw/network.py", "hopforge/hw/router_csr.py", "hopforge/hw/event_counter.py"} <= files
+    assert {f"hopforge/hw/{name}.py" for name in ("network/network", "router/csr", "parts/event_counter")} <= files
     # names of signals that have become a port of the router are kept with the line of the router
-    inside = ("input_unit", "input_queues", "input_routes", "input_requests", "vc_allocator", "flit_buffer", "crossbar")
-    assert not files & {f"hopforge/hw/{name}.py" for name in inside}
+    inside = ["allocation/vc_allocator", "allocation/crossbar", "ports/input_unit", "ports/input_queues"]
+    inside += ["ports/input_routes", "ports/input_requests", "ports/flit_buffer"]
+    modules = {f"hopforge/hw/{name}.py" for name in inside}
+    assert all((Path(hopforge.__file__).parents[1] / name).is_file() for name in modules)
+    assert not files & modules
 
 
 def test_counters_begin_elsewhere(tmp_path: Path) -> None:
@@ -479,7 +483,7 @@ def test_netlist_of_a_rule_cache_has_the_ports_of_its_traces(tmp_path: Path) -> 
     assert {name for name, _ in netlist.inputs} == set(replay.inputs)
     assert {name for name, _ in netlist.outputs} == {output.name for output in replay.outputs}
     files = {line.partition(":")[0] for mutant in netlist.mutants(150, 1) for line in mutant.source.split("|")}
-    assert {"hopforge/hw/rule_cache.py", "hopforge/hw/cube_lines.py", "hopforge/hw/prefix_rules.py"} <= files
+    assert {f"hopforge/hw/rules/{name}.py" for name in ("rule_cache", "cube_lines", "prefix_rules")} <= files
 
 
 def test_score_leaves_equivalent_mutants_out() -> None:

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from amaranth.hdl import Module, Value
 
-from hopforge.gen.design import engine_parameters
-from hopforge.hw.key_maker import KeyMaker
+from hopforge.gen.design.configured import engine_parameters
+from hopforge.hw.keys.maker import KeyMaker
 from hopforge.model.config import load_config
 from hopforge.model.lookup.params import LookupParams
 from hopforge.sim.benches.lookup import observed_replay

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from hopforge.gen.verilog import to_verilog
-from hopforge.hw.router import Router
+from hopforge.gen.verilog.writer import to_verilog
+from hopforge.hw.router.router import Router
 from hopforge.model.config import load_config, parse_config
 from hopforge.model.router.params import Route, RouterParams
 from hopforge.sim.cosim import router as module

@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 from amaranth.hdl import Module
 from amaranth.lib.wiring import Component, In, Out
-from tests.hw.test_path_choice import config_of
+from tests.hw.network.test_path_choice import config_of
 
-from hopforge.gen.design import whole_network_design
-from hopforge.gen.network import network_component
-from hopforge.gen.verilog import to_verilog
-from hopforge.hw.path_choice import PathChoice
+from hopforge.gen.design.configured import whole_network_design
+from hopforge.gen.packages.network import network_component
+from hopforge.gen.verilog.writer import to_verilog
+from hopforge.hw.network.path_choice import PathChoice
 from hopforge.model.router.params import RouterParams
 from hopforge.sim.drive.icarus_text import icarus_text
 

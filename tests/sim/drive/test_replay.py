@@ -7,7 +7,7 @@ import pytest
 from amaranth.hdl import Module, Signal
 from amaranth.lib.wiring import Component, In, Out, Signature
 
-from hopforge.gen.verilog import to_verilog
+from hopforge.gen.verilog.writer import to_verilog
 from hopforge.sim.drive import runner
 from hopforge.sim.drive.replay import Mismatch, Output, Replay, ReplayResult, Scoreboard, as_words, replay_amaranth
 from hopforge.sim.drive.runner import replay_cocotb, replay_verilator

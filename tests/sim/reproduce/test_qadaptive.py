@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 import hopforge.sim.reproduce.qadaptive_cost as cost
-from hopforge.gen.synth_power import energy_of
+from hopforge.gen.synth.power import energy_of
 from hopforge.model.config.lookup import AddressConfig
 from hopforge.model.config.topology import DragonflyConfig
 from hopforge.model.routing import RoutingError

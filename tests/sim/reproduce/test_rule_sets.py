@@ -3,7 +3,7 @@
 import pandas as pd
 import pytest
 
-from hopforge.hw.sram import Sram
+from hopforge.hw.parts.sram import Sram
 from hopforge.sim.reproduce import REPRODUCTIONS, rule_figures, rule_sets
 from hopforge.sim.reproduce.registry import Options
 

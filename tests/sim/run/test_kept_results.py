@@ -467,7 +467,7 @@ def test_a_sweep_does_not_hand_out_results_of_an_older_program(tmp_path: Path) -
     again = sweep(copy.parent, tmp_path / "c.yml", "-o", tmp_path / "out")
     assert (again.stdout, again.stderr) == (first.stdout, "")
     (copy / "__init__.py").write_text(SLOWER_LINKS)
-    with (copy / "hw" / "router.py").open("a") as file:  # no kernel is made of it: none is compiled again
+    with (copy / "hw" / "router" / "router.py").open("a") as file:  # no kernel is made of it: none is compiled again
         file.write("# another program\n")
     changed = sweep(copy.parent, tmp_path / "c.yml", "-o", tmp_path / "out")
     fresh = sweep(copy.parent, tmp_path / "c.yml", "-o", tmp_path / "fresh")

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from hopforge.gen.design import network_design
+from hopforge.gen.design.configured import network_design
 from hopforge.model.config import Config, load_config, parse_config
 from hopforge.model.errors import UserError
 from hopforge.model.irregular.table_routes import configured_routes

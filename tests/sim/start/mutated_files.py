@@ -357,7 +357,7 @@ def _workload(config: Config) -> None:
 
 
 def _tables(config: Config) -> None:
-    from hopforge.gen.tables import table_files
+    from hopforge.gen.packages.tables import table_files
 
     assert table_files(config)
 
@@ -386,12 +386,12 @@ SHORT: dict[str, Callable[[Config], None]] = {
 
 def _generated(name: str) -> Callable[[Config], None]:
     def run(config: Config) -> None:
-        from hopforge.gen.collectives import collectives_files
-        from hopforge.gen.lookup import lookup_files
-        from hopforge.gen.network import network_files
-        from hopforge.gen.q_table import q_table_files
-        from hopforge.gen.router import router_files
-        from hopforge.gen.rule_cache import rule_cache_files
+        from hopforge.gen.packages.collectives import collectives_files
+        from hopforge.gen.packages.lookup import lookup_files
+        from hopforge.gen.packages.network import network_files
+        from hopforge.gen.packages.q_table import q_table_files
+        from hopforge.gen.packages.router import router_files
+        from hopforge.gen.packages.rule_cache import rule_cache_files
 
         makers: dict[str, Callable[[Config], dict[str, str]]] = {
             "gen lookup": lookup_files, "gen router": router_files, "gen network": network_files,
@@ -414,7 +414,7 @@ def _cosimulated(part: str, **given: int) -> Callable[[Config], None]:
 
 
 def _lint(config: Config) -> None:
-    from hopforge.gen.lint_config import lint_config
+    from hopforge.gen.packages.lint_config import lint_config
 
     assert list(lint_config(config))
 

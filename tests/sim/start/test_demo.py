@@ -13,7 +13,7 @@ import pandas as pd
 import pytest
 
 from hopforge import cli
-from hopforge.gen.synth_result import SynthResult
+from hopforge.gen.synth.result import SynthResult
 from hopforge.model.config import Config, ConfigError, load_config, parse_config
 from hopforge.sim.drive.replay import Mismatch, ReplayResult
 from hopforge.sim.pages import find_results, result_page

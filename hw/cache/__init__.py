@@ -1,0 +1,4 @@
+"""The routing cache: arrays, replacement, epochs, and its second level.
+
+May import: hw.parts; model. Read first: `routing_cache.py`.
+"""
