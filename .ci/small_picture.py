@@ -6,11 +6,11 @@ from typing import IO
 
 from PIL import Image
 
-_COLOURS, _WIDTH = 64, 1100
+_COLOURS, _WIDTH = 256, 1100  # with 64 thin curves of two colours became one
 
 
 def write_small(picture: str | Path | IO[bytes], target: Path | IO[bytes]) -> None:
-    """Write a picture with 64 colours, at most 1100 points wide."""
+    """Write a picture with 256 colours, at most 1100 points wide."""
     with Image.open(picture) as whole:
         smaller = whole.convert("RGB")
         smaller.thumbnail((_WIDTH, 2 * _WIDTH))

@@ -15,7 +15,7 @@ from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
-from matplotlib.ticker import FuncFormatter, NullLocator
+from matplotlib.ticker import FuncFormatter, MaxNLocator, NullLocator
 from numpy.typing import ArrayLike
 
 from hopforge.model.output.colour_scale import colour_map
@@ -286,6 +286,8 @@ def _turn_touching_names(axes: Axes) -> None:
 def draw_heat_map(axes: Axes, values: ArrayLike, *, label: str, largest: float) -> None:
     """Draw a table of values from 0 to `largest` as colours (row 0 at the bottom; NaN: nothing there), with a scale."""
     axes.grid(visible=False)
+    for axis in (axes.xaxis, axes.yaxis):  # there is no router 0.5
+        axis.set_major_locator(MaxNLocator(nbins=9, integer=True))
     image = axes.imshow(
         np.asarray(values, dtype=float), cmap=colour_map(), vmin=0.0, vmax=largest, origin="lower", aspect="auto"
     )

@@ -8,11 +8,14 @@ import pandas as pd
 
 from hopforge.model.output.plots import Line, draw_lines, new_figure, save_figure, style_axes
 from hopforge.model.output.results import command_words, package_versions, staged, write_metadata, write_tables
-from hopforge.sim.pages.compare import Comparison
+from hopforge.sim.pages.compare import Comparison, Subject
+from hopforge.sim.pages.glance import network_words
 
 __all__ = ["comparison_lines", "comparison_rows", "write_comparison"]
 
 _MOST_CHANGES, _MOST_CURVES = 12, 3
+#: commands that read no buffers, with a table that only their results have
+_KINDS = {"hits": "ports", "app": "app"}
 _FIGURES = ("figure", "first", "second", "difference", "difference_percent", "interval", "verdict")
 _CURVES = {
     "latency": "mean latency (cycles)", "accepted": "accepted (flits per host and cycle)",
@@ -22,7 +25,10 @@ _CURVES = {
 
 def comparison_rows(found: Comparison) -> list[tuple[str, str]]:
     """Say what was compared, what was changed between the two, and how many figures differ."""
-    rows = [("first", found.first.name), ("second", found.second.name)]
+    rows = []
+    for which, subject in (("first", found.first), ("second", found.second)):
+        network = ", ".join(filter(None, _network(subject)))
+        rows.append((which, f"{subject.name}: {network}" if network else subject.name))
     changes = list(found.changed.items())
     for key, (ours, theirs) in changes[:_MOST_CHANGES]:
         rows.append((f"changed: {key}", f"{_short(ours)} → {_short(theirs)}"))
@@ -57,10 +63,16 @@ def write_comparison(found: Comparison, folder: Path) -> None:
     with staged(folder) as scratch:
         write_tables(scratch, {"comparison": found.table})
         write_metadata(scratch, {
-            "command": command_words(), "first": found.first.name, "second": found.second.name, "changed": changed,
+            "command": command_words(), "first": found.first.name, "second": found.second.name,
+            "networks": [list(_network(each)) for each in (found.first, found.second)], "changed": changed,
             "left_out": found.left_out, "versions": package_versions(),
         })  # fmt: skip
         _plot(found, scratch / "comparison.png")
+
+
+def _network(subject: Subject) -> tuple[str, str]:
+    """Return kind and sizes of the network of a result; empty words where its configuration is not known."""
+    return network_words(subject.config, next((kind for kind in _KINDS if _KINDS[kind] in subject.tables), "net"))
 
 
 def _names(found: Comparison) -> list[str]:

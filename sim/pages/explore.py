@@ -32,6 +32,7 @@ _IDENTITY = (
     "router", "port", "rank", "host", "seed", "seeds", "number", "packet", "member", "to_router", "dst", "peer", "vc",
     "out_port", "out_vc", "flit", "bit", "trace", "group",
 )  # fmt: skip
+_NAMES = frozenset((*_IDENTITY, "switch", "bits")) - {"rank"}
 
 
 def explorer(
@@ -45,6 +46,7 @@ def explorer(
     """
     table = table.loc[:, ~table.columns.duplicated()]
     table.columns = table.columns.map(str)
+    table = table.assign(**{str(name): _without_noise(table[name]) for name in table if table[name].dtype.kind == "f"})
     varied = [name for name in table.columns if _distinct(table[name], 2)]
     numbers = [name for name in varied if is_numeric_dtype(table[name]) and not is_bool_dtype(table[name])]
     if len(table) < 2 or not numbers or len(varied) < 2:
@@ -66,7 +68,8 @@ def explorer(
     shown = _measured_latencies(table.iloc[::step])
     high = "rate" in y and table[y].min() > NEAR_ONE  # bars from 0 would all look alike
     lies = "markers" if high else "bars"
-    style = lies if x in words else "lines" if _separates(table, x, by) else "markers"
+    joined = x not in _NAMES and _separates(table, x, by)  # a line between two hosts means nothing
+    style = lies if x in words else "lines" if joined else "markers"
     return Explorer(
         title,
         {name: cells(shown[name]) for name in varied},
@@ -92,7 +95,7 @@ def side_by_side(table: pd.DataFrame) -> pd.DataFrame:
     apart = ("figure", "first", "second", "difference", "difference_percent", "interval", "verdict")
     names = [str(name) for name in table.columns if name not in apart and table[name].nunique() > 1]
     if not names:
-        return table[["figure", "difference_percent"]]
+        return table[["figure", "difference_percent"]][table["verdict"] != "saturated"]
     parts = []
     for side in ("first", "second"):
         values = table.assign(value=table[side].where(table["verdict"] != "saturated"))
@@ -118,6 +121,15 @@ def _cell(value: Any) -> Any:
         return None
     text = str(value).encode("utf-8", "backslashreplace").decode("utf-8")
     return text if len(text) <= 200 else f"{text[:200]}…"
+
+
+def _without_noise(column: pd.Series) -> pd.Series:
+    """Return the values with ten digits: an axis from 0.4999999999999998 to 0.5 shows nothing."""
+    values = column.to_numpy(np.float64)
+    known = np.isfinite(values) & (values != 0)
+    digits = np.floor(np.log10(np.abs(values, where=known, out=np.ones_like(values))))
+    scale = 10.0 ** np.clip(9 - digits, -300, 300)
+    return pd.Series(np.where(known, np.round(values * scale) / scale, values), column.index)
 
 
 def _first_x(table: pd.DataFrame, varied: Sequence[str], numbers: Sequence[str], words: Sequence[str]) -> str:

@@ -7,12 +7,13 @@ from typing import Any
 import pandas as pd
 import yaml
 
-from hopforge.sim.pages.explore import cells, explorer, side_by_side
+from hopforge.sim.pages.explore import cells, explorer
 from hopforge.sim.pages.find import Found, ResultSet
 from hopforge.sim.pages.glance import glance
 from hopforge.sim.pages.hit_page import REGULAR, HitRun, consequence_section, hit_section
 from hopforge.sim.pages.network_item import DRAWN_ONLY, ViewBudget, report_view
 from hopforge.sim.pages.outcome import outcome
+from hopforge.sim.pages.plotted import plotted
 from hopforge.sim.pages.report import Column, Fact, Figure, Item, Listing, Picture, Report, Section, Table, bars
 from hopforge.sim.pages.timeline import TIMELINE, has_timeline, timeline_items
 
@@ -92,7 +93,8 @@ def _count(number: int, name: str) -> str:
 
 def _overview(found: Found) -> Section:
     rows = [
-        [result.folder, result.kind, _text(result.config.get("name", result.metadata.get("name"))),
+        [found.name if result.folder == "." else result.folder, result.kind,
+         _text(result.config.get("name", result.metadata.get("name"))),
          _text(result.metadata.get("seed")), _headline(result), result.command or "not known"]
         for result in found.sets
     ]  # fmt: skip
@@ -106,7 +108,9 @@ def _overview(found: Found) -> Section:
                 [[problem.path, problem.reason] for problem in found.problems],
             )
         )
-    text = "Click a heading to sort; plots zoom where you drag, and a click on a name hides its series."
+    text = "Click a heading to sort."
+    if any(len(table) > 1 for result in found.sets for table in result.tables.values()):
+        text += " Plots zoom where you drag (on a phone with + and −); a click on a name hides its series."
     if found.others:
         kinds = ", ".join(f"{number} {ending}" for ending, number in found.others.items())
         text += f"\n\nOther files, not shown: {kinds}."
@@ -130,13 +134,10 @@ def _headline(result: ResultSet) -> str:
         words = [f"{name} {row[key]:.6g}" for key, name in _MEASURES if key in known]
         if words:
             return ", ".join(words)
-    comparison = _columns(result, "comparison")
-    if "deviation_percent" in comparison:
-        return _count(len(result.tables["comparison"]), "comparison") + " with the paper"
     curve = result.tables.get("curve")
     if curve is not None and "accepted" in curve and len(curve):
         return f"accepted at most {curve['accepted'].max():.4g}"
-    return _best(result) or _came_out(result)
+    return _came_out(result)
 
 
 def _came_out(result: ResultSet) -> str:
@@ -151,27 +152,10 @@ def _is_figure(value: Any) -> bool:
 
 
 #: other words of a unit in names of columns
-_ALSO = {"cycles": ("cycle",), "s": ("seconds",), "million packets per second": ("mpps",), "flits": ("flit",)}
-
-#: table, column, how its largest value is told
-_BEST = (
-    ("variants", "gain", "gain {:.4g} at most"),
-    ("bench", "engine_ratio", "up to {:.3g} times as fast as SimGrid"),
-    ("bench", "ratio", "up to {:.3g} times as fast as BookSim"),
-    ("bench", "million_per_s", "up to {:.3g} million a second"),
-    ("bench", "cpu_s", "processor time {:.3g} s at most"),
-    ("routers", "entries", "{:.0f} entries a router at most"),
-)
-
-
-def _best(result: ResultSet) -> str:
-    """Return the largest value of a table that is known; empty if there is none."""
-    for name, column, text in _BEST:
-        if column in _columns(result, name):
-            largest = pd.to_numeric(result.tables[name][column], errors="coerce").max()
-            if pd.notna(largest):
-                return text.format(largest)
-    return ""
+_ALSO = {
+    "cycles": ("cycle",), "gbit/s": ("gbps",), "s": ("seconds",), "million packets per second": ("mpps",),
+    "flits": ("flit",),
+}  # fmt: skip
 
 
 def _together(sets: list[ResultSet]) -> Section | None:
@@ -223,11 +207,13 @@ def _section(result: ResultSet, rows: int, budget: ViewBudget) -> Section:
     name = "results" if result.folder == "." else result.folder
     facts, items = _known(result)
     picture, why = report_view(result, budget)
-    items = [*([] if picture is None else [picture]), *items, *_generic(result, rows)]
-    items += [
-        Picture(f"{picture} (as the command drew it)", data, "", result.command)
+    steps = kind == "trace"  # the picture is the result
+    pictures = [
+        Picture(f"{picture} (as the command drew it)", data, "", result.command, steps)
         for picture, data in sorted(result.pictures.items())
     ]
+    items = [*([] if picture is None else [picture]), *items, *_generic(result, rows)]
+    items = [*pictures, *items] if steps else [*items, *pictures]
     if result.config:
         text = yaml.safe_dump(_writable(result.config), sort_keys=False, allow_unicode=True, width=110)
         items.append(Listing("configuration, with all defaults", text))
@@ -291,7 +277,8 @@ def _comparison(result: ResultSet) -> Figure | None:
         return None
     names = [f"{number}. {text}"[:60] for number, text in enumerate(known["quantity"].astype(str), start=1)]
     values = {"deviation": pd.to_numeric(known["deviation_percent"]).tolist()}
-    return bars("Deviation from the paper's values", names, values, y="%", command=result.command)
+    whose = "the paper's values" if "paper" in table else "the reference"
+    return bars(f"Deviation from {whose}", names, values, y="%", command=result.command)
 
 
 def _generic(result: ResultSet, rows: int) -> Iterator[Item]:
@@ -305,8 +292,7 @@ def _generic(result: ResultSet, rows: int) -> Iterator[Item]:
             yield Table(name, [Column("quantity"), Column("value")], values, "", result.command)
             continue
         file = f"{result.folder}/{result.files[name]}".removeprefix("./")
-        two = {"figure", "first", "second", "difference_percent", "verdict"} <= set(_columns(result, name))
-        plot = explorer(name, side_by_side(table) if two else table, result.command, units=units)
+        plot = plotted(name, table, result.command, units)
         if plot is not None:
             yield plot
         yield _table(name if plot is None else f"{name}, rows", table, rows, file, result.command, units)
@@ -373,7 +359,7 @@ def _flat(values: Mapping[str, Any], before: str = "") -> Iterator[list[Any]]:
 
 
 def _text(value: Any) -> str:
-    if value is None:
+    if value is None or value == "":
         return "–"
     text = str(value).encode("utf-8", "backslashreplace").decode("utf-8")
     return text if len(text) <= 200 else f"{text[:200]}…"

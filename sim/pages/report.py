@@ -172,7 +172,7 @@ STYLES = ("lines", "markers", "bars")
 
 @dataclass(frozen=True)
 class Picture:
-    """A PNG file, embedded; closed until the reader opens it.
+    """A PNG file, embedded.
 
     Attributes
     ----------
@@ -182,12 +182,15 @@ class Picture:
         The file.
     command : str
         Command that repeats the result.
+    shown : bool
+        Open from the start; else closed until the reader opens it.
     """
 
     title: str
     png: bytes
     caption: str = ""
     command: str = ""
+    shown: bool = False
 
     @property
     def address(self) -> str:

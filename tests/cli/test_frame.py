@@ -12,7 +12,7 @@ import pytest
 from typer.testing import CliRunner
 
 from hopforge import __version__, cli
-from hopforge.commands.terminal import complain, show_table
+from hopforge.commands.terminal import complain, show_rows, show_table
 from hopforge.model.errors import UserError
 from hopforge.sim.start import doctor
 
@@ -308,3 +308,13 @@ def test_a_table_on_a_narrow_terminal_keeps_every_digit(
     told = re.sub(r"\x1b\[[0-9;]*m", "", capsys.readouterr().out)
     assert "…" not in told
     assert sum(character.isdigit() for character in told) == 2 + 6 * 8
+
+
+def test_no_path_in_a_row_is_cut(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is longer than the terminal goes on in the next line: a path with … in it opens nothing."""
+    monkeypatch.setenv("COLUMNS", "80")
+    path = "/a/folder/" + "of/results/" * 12 + "demo_lookup.fst"
+    show_rows([("waves", path), ("mismatches", "0")])
+    told = capsys.readouterr().out
+    assert path in "".join(line.removeprefix("waves").strip() for line in told.splitlines())
+    assert "…" not in told

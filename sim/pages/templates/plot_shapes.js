@@ -1,6 +1,8 @@
 // How plots stay readable: names that fit below an axis, bars that lie down, curves that cover each other.
 var PlotShapes = (function () {
   "use strict";
+  var MOST_HEIGHT = 2600;  // of bars that lie
+
   // names below an axis stand upright: only as many as have room beside each other
   function spaceNames(data, axis, narrow) {
     var names = axis.ticktext || Array.from(new Set([].concat.apply([], data.map(function (trace) {
@@ -13,17 +15,38 @@ var PlotShapes = (function () {
     if (names.length > room) { axis.dtick = Math.ceil(names.length / room); }
   }
 
+  // a name in lines of so many letters at most, the last one cut where there are too many
+  function inLines(name, most, count) {
+    var lines = [""];
+    name.split(" ").forEach(function (word) {
+      var last = lines[lines.length - 1];
+      if (last && last.length + 1 + word.length > most) { lines.push(word); } else { lines[lines.length - 1] = last ? last + " " + word : word; }
+    });
+    lines = lines.map(function (line) { return line.length > most ? line.slice(0, most - 1) + "…" : line; });
+    return lines.length > count ? lines.slice(0, count - 1).concat(lines[count - 1].slice(0, most - 1) + "…") : lines;
+  }
+
   // bars whose names would not stand beside each other lie, with their names at the left
   function lieDown(figure, narrow) {
     var bars = figure.data.length && figure.data.every(function (trace) { return trace.type === "bar" && trace.orientation !== "h"; });
     if (!bars || figure.layout.xaxis && figure.layout.xaxis.type !== "category" && figure.layout.xaxis.type !== "multicategory") { return figure; }
-    var names = figure.data[0].x, two = Array.isArray(names[0]);
-    var letters = (two ? names[1] : names).reduce(function (sum, name) { return sum + String(name).length + 2; }, 0);
+    var two = Array.isArray(figure.data[0].x[0]);
+    var names = two ? figure.data[0].x[1] : Array.from(new Set([].concat.apply([], figure.data.map(function (trace) { return trace.x; }))));
+    var letters = names.reduce(function (sum, name) { return sum + String(name).length + 2; }, 0);
     if (letters * 8 < (narrow ? 280 : figure.half ? 400 : 900)) { return figure; }
     var axes = figure.layout, swapped = Object.assign({}, axes, {
-      xaxis: Object.assign({}, axes.yaxis, { automargin: true }), yaxis: Object.assign({}, axes.xaxis, { autorange: "reversed", automargin: true, tickangle: 0, ticksuffix: " " })
+      xaxis: Object.assign({}, axes.yaxis, { automargin: true, nticks: narrow ? 4 : 12, tickangle: 0 }),
+      yaxis: Object.assign({}, axes.xaxis, { autorange: "reversed", automargin: true, tickangle: 0, ticksuffix: " " })
     });
-    return { layout: swapped, lying: (two ? names[1] : names).length, data: figure.data.map(function (trace) {
+    var told = names.map(function (name) { return inLines(String(name), narrow ? 24 : 60, 3); });
+    var lines = two ? 1 : told.reduce(function (most, one) { return Math.max(most, one.length); }, 1);
+    var height = 120 + names.length * 13 * (lines + 1);
+    if (!two) {  // as many names as have room
+      var step = Math.ceil(height / MOST_HEIGHT);
+      swapped.yaxis.tickvals = names.filter(function (_, row) { return row % step === 0; });
+      swapped.yaxis.ticktext = told.filter(function (_, row) { return row % step === 0; }).map(function (one) { return one.join("<br>"); });
+    }
+    return { layout: swapped, height: Math.max(220, Math.min(MOST_HEIGHT, height)), data: figure.data.map(function (trace) {
       var turned = Object.assign({}, trace, { orientation: "h", x: trace.y, y: trace.x });
       if (turned.error_y) { turned.error_x = turned.error_y; delete turned.error_y; }
       ["texttemplate", "hovertemplate"].forEach(function (key) {

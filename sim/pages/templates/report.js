@@ -17,7 +17,7 @@
     layout.font = { family: "system-ui, -apple-system, 'Segoe UI', Roboto, 'DejaVu Sans', sans-serif", size: narrow ? 11 : 13, color: css("--ink") };
     layout.colorway = palettes[root.dataset.theme];
     // the value of a bar that lies stands at its right end
-    layout.margin = Object.assign({ l: narrow ? 48 : 64, r: figure.lying ? 44 : 12, t: 34, b: 52 }, layout.margin);
+    layout.margin = Object.assign({ l: narrow ? 48 : 64, r: figure.height ? 44 : 12, t: 34, b: 52 }, layout.margin);
     layout.legend = Object.assign({ orientation: "h", y: 1.02, yanchor: "bottom", x: 0 }, layout.legend);
     layout.hoverlabel = { bgcolor: css("--panel"), bordercolor: css("--line"), font: { color: css("--ink") } };
     layout.modebar = { color: css("--soft"), activecolor: css("--accent"), bgcolor: "rgba(0,0,0,0)" };
@@ -74,6 +74,9 @@
       if (error) { trace.error_y = { type: "data", array: pick(error), thickness: 1, width: 3 }; }
       return trace;
     });
+    if (want.style === "markers" && traces.length <= 4 && x.length <= 1200) {  // one point on another stays in sight
+      traces.forEach(function (trace, number) { if (number) { trace.marker.symbol = "circle-open"; trace.marker.size += 3 * number; } });
+    }
     if (want.style === "lines" && traces.length > 1 && traces.length <= 24) { PlotShapes.tellCovered(traces); }
     return {
       data: traces,
@@ -99,7 +102,7 @@
       if (trace.name && trace.name.length > most) { trace.name = trace.name.slice(0, most / 2 - 1) + "…" + trace.name.slice(-most / 2); }
     });
     var lines = shown.layout.showlegend === false ? 0 : PlotShapes.legendLines(shown.data, width);
-    var height = shown.lying ? Math.max(220, Math.min(1400, 120 + 26 * shown.lying)) : Number(place.dataset.height);
+    var height = shown.height || Number(place.dataset.height);
     place.style.height = height + 19 * Math.max(0, lines - 2) + "px";
     place.style.maxWidth = !narrow && figure.columns && PlotShapes.fewBars(shown) ? "560px" : "";
     var layout = layoutOf(shown);
@@ -174,7 +177,7 @@
   function tellMore(box, hint) {
     var words = [], rows = box.querySelectorAll("tbody tr").length;
     var right = box.scrollWidth - box.clientWidth - box.scrollLeft > 4, below = box.scrollHeight - box.clientHeight - box.scrollTop > 4;
-    if (right) { words.push("more columns at the right"); }
+    if (right) { words.push("more " + (box.querySelector("table") ? "columns " : "") + "at the right"); }
     if (below) { words.push("more rows below (" + rows + " in all)"); }
     box.classList.toggle("more-right", right); box.classList.toggle("more-below", below);
     if (hint) { hint.hidden = !words.length; hint.textContent = words.length ? "Scroll: " + words.join(", ") + "." : ""; }

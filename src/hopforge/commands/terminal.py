@@ -82,6 +82,8 @@ def show_rows(rows: Iterable[tuple[str, str]]) -> None:
     from rich.text import Text
 
     table = Table(box=None, show_header=False, pad_edge=False)
+    table.add_column(overflow="fold")
+    table.add_column(overflow="fold")  # no path is cut
     for subject, words in rows:  # words are the user's, too: brackets in them are no markup
         table.add_row(Text(subject, style="bold"), Text(words))
     Console().print(table)

@@ -14,6 +14,7 @@ from hopforge.model.output import plots
 from hopforge.model.output.plots import (
     Line,
     draw_grouped_bars,
+    draw_heat_map,
     draw_lines,
     draw_paper_points,
     new_figure,
@@ -144,3 +145,14 @@ def test_scales_are_chosen_before_anything_is_drawn() -> None:
     ]
     # set before the first line, with the ticks that this scale wants
     assert sorted(found) == ["model/output/plots.py", "sim/reproduce/lookup_conflicts.py"]
+
+
+@pytest.mark.parametrize("shape", [(4, 4), (2, 3), (16, 64)])
+def test_a_heat_map_names_whole_rows_and_columns(shape: tuple[int, int]) -> None:
+    figure, (axes,) = new_figure()
+    style_axes(axes, title="t", x_label="x", y_label="y")
+    draw_heat_map(axes, np.zeros(shape), label="l", largest=1.0)
+    figure.draw_without_rendering()
+    for axis, size in ((axes.yaxis, shape[0]), (axes.xaxis, shape[1])):
+        shown = [tick for tick in axis.get_majorticklocs() if -0.5 <= tick <= size - 0.5]
+        assert len(shown) >= 2 and all(tick == round(tick) for tick in shown)

@@ -130,6 +130,25 @@ def test_a_right_component_passes() -> None:
     assert seen == [(0, 40)]
 
 
+def test_a_cycle_of_the_report_stands_in_the_waves_where_the_guide_says(tmp_path: Path) -> None:
+    replay = accumulation()
+    run = replay_verilator(to_verilog(Accumulator(), "sums"), "sums", replay, tmp_path, waves=True)
+    assert run.result.first is None and run.waves is not None
+    text = run.waves.read_text()
+    keys = {name: key for key, name in re.findall(r"\$var wire +\d+ (\S+) (data|total|rst)\b", text)}
+    assert "scope module sums" in text and keys.keys() == {"data", "total", "rst"}
+    now, seen = dict.fromkeys(keys, -1), {}
+    for moment in re.split(r"^#", text.partition("$enddefinitions")[2], flags=re.MULTILINE)[1:]:
+        time, *changes = moment.splitlines()
+        for value, key in re.findall(r"^b?([01]+) ?(\S+)$", "\n".join(changes), re.MULTILINE):
+            now.update({name: int(value, 2) for name in keys if keys[name] == key})
+        seen[int(time)] = dict(now)
+    for cycle in range(replay.cycles):
+        data, total = int(replay.driven[cycle, 0]), int(replay.expected[cycle, 0])
+        assert seen[2 * cycle + 4] == {"data": data, "total": total, "rst": 0}
+    assert seen[3]["rst"] == 1
+
+
 def test_a_combinational_component_needs_no_clock() -> None:
     words = as_words([[word] for word in range(16)])
     replay = Replay(("data",), (Output("inverse"),), words, 15 - words, clocked=False)

@@ -13,7 +13,7 @@ import pytest
 from hopforge.sim.pages.explore import explorer
 from hopforge.sim.pages.find import ResultSet
 from hopforge.sim.pages.glance import glance
-from hopforge.sim.pages.report import Column, Explorer, Report, Section, Table, bars, render
+from hopforge.sim.pages.report import Column, Explorer, Fact, Report, Section, Table, bars, render
 
 CONFIG = {
     "name": "a", "topology": {"kind": "torus", "radices": [4, 4]}, "router": {"vcs": 2, "buffer_flits": 8},
@@ -44,7 +44,7 @@ def test_a_sweep_tells_between_which_loads_it_saturates(saturated: list[bool], v
     assert facts["saturates"].note == f"accepts at most 0.25; {note}"
     assert (facts["network"].value, facts["network"].note) == ("torus", "radices 4 x 4, 2 VCs, buffers of 8 flits")
     assert facts["traffic"].note == "packets of 4 flits, routing dor"
-    assert "These results do not say what the hardware costs." in section.text
+    assert facts["cost of the hardware"].value == "not measured"
 
 
 def test_several_results_are_a_table() -> None:
@@ -159,10 +159,24 @@ window.addEventListener("load", function () { setTimeout(function () {
     cut: Array.from(document.querySelectorAll(".bartext, .legendtext"), function (text) {
       return text.getBoundingClientRect().right > text.ownerSVGElement.getBoundingClientRect().right;
     }),
+    wide: document.documentElement.scrollWidth > window.innerWidth,
+    command: Array.from(document.querySelectorAll(".command code"), function (code) {
+      return [code.scrollWidth > code.clientWidth + 1, code.textContent];
+    }),
+    names: document.querySelectorAll(".js-plotly-plot")[2].querySelectorAll(".ytick").length,
+    left: Array.from(document.querySelectorAll(".ytick text")).some(function (text) {
+      return text.getBoundingClientRect().left < text.ownerSVGElement.getBoundingClientRect().left - 1;
+    }),
+    clash: Array.from(document.querySelectorAll(".js-plotly-plot")[2].querySelectorAll(".ytick text")).some(
+      function (text, row, all) {
+        return row && text.getBoundingClientRect().top < all[row - 1].getBoundingClientRect().bottom;
+      }
+    ),
     room: document.querySelectorAll(".js-plotly-plot .nsewdrag")[1].getBoundingClientRect().height > 180
   }, "*");
 }, 500); });
 </script></body>"""
+COMMAND = "hopforge bench lookup --booksim /a/folder/with/a/long/name/booksim --repetitions 3 -o a/folder/of/results"
 FRAME = """<iframe src="page.html" style="width:390px;height:800px;border:0"></iframe><script>
 window.onmessage = function (event) {
   document.body.innerHTML = "<pre id=told>" + JSON.stringify(event.data) + "</pre>";
@@ -186,14 +200,20 @@ def test_tables_on_a_phone_hide_and_break_nothing(tmp_path: Path) -> None:
         ["load"], ["latency"], ["by"],
     )  # fmt: skip
     longer = Table("f", heads, [[f"runs/{k}", "torus of 8x8x8", "uniform", "saturates at 0.3"] for k in range(20)])
-    page = Report("t", "s", [Section("x", items=[glanced, pair, three, chart, many, longer])])
+    # several series: each has other bars, whose names are longer than a phone is wide
+    parts = {"case": [f"messages to packets of a program of 64 ranks, {k}" for k in range(60)], "s": list(range(60)),
+             "by": ["p", "q"] * 30}  # fmt: skip
+    lying = Explorer("g", parts, "case", "s", "by", ["case"], ["s"], ["by"], "bars", command=COMMAND)
+    facts = [Fact("of", "a_name_that_is_long_and_has_no_space_in_it", f"of /{'folder' * 12}"), Fact("b", "1 %")]
+    page = Report("t", "s", [Section("x", "", facts, [glanced, pair, three, chart, many, lying, longer])])
     (tmp_path / "page.html").write_text(render(page).replace("</body>", PHONE), encoding="utf-8")
     (tmp_path / "frame.html").write_text(FRAME, encoding="utf-8")
     told = _told(tmp_path, tmp_path / "frame.html")
     assert told == {
         "hidden": [False] * 4, "heads": ["none", '"network"', '"traffic"', '"what came out"'], "width": 390,
         "broken": [*["flits that left the network in the measurement"] * 2, "0123456789abcdef" * 4],
-        "cut": [False] * 10, "room": True,
+        "cut": [False] * 12, "room": True, "wide": False, "command": [[False, COMMAND]],
+        "names": 60, "left": False, "clash": False,
     }  # fmt: skip
 
 

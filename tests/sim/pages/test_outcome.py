@@ -1,16 +1,20 @@
 """Every kind of result says what came out of it, and the plot that is drawn first shows what was measured."""
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
 
+from hopforge.sim.pages.compare import Subject, compare_results
+from hopforge.sim.pages.compare_write import comparison_rows, write_comparison
 from hopforge.sim.pages.explore import explorer, side_by_side
-from hopforge.sim.pages.find import Found, ResultSet
+from hopforge.sim.pages.find import Found, ResultSet, find_results
 from hopforge.sim.pages.glance import glance
 from hopforge.sim.pages.outcome import outcome
 from hopforge.sim.pages.page import result_page
+from hopforge.sim.pages.plotted import plotted
 from hopforge.sim.pages.report import Explorer, Report, Section, Table
 
 MESH = {
@@ -23,6 +27,12 @@ COLLECTIVES = {"group": [0] * 3, "operation": ["bcast"] * 3, "words": [1] * 3, "
                "by": ["network", "ring", "binomial"], "cycles": [20, 60, 50]}  # fmt: skip
 SAID = {"subject": ["network", "path length", "entries"],
         "value": ["mesh", "2.5 hops on average, 6 at most", "15 at most, 15.0"]}  # fmt: skip
+
+
+#: the best recipe of a block is its first row, not its smallest or fastest
+SYNTH = {"block": ["crc", "crc", "engine", "engine"], "recipe": list("abcd"), "area_um2": [50.0, 40, 1234.4, 1300],
+         "delay_ns": [0.7, 0.1, 0.4, 0.1], "sta_ns": [np.nan, np.nan, 0.5, 0.2], "levels": [np.nan] * 4,
+         "cells": [20, 10, 900, 950], "flops": [0, 0, 64, 64], "aim_ns": [np.nan, np.nan, 0.45, 0.45]}  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -45,8 +55,12 @@ SAID = {"subject": ["network", "path length", "entries"],
         ("collectives", {"collectives": COLLECTIVES}, {}, ["network mesh", "as fast as by hosts 2.5 to 2.5 times"]),
         ("hits", {}, {"totals": {"lookups": 8, "hit_rate": 0.75}, "workload": {"name": "is.A.64", "ranks": 64}},
          ["network mesh", "traffic is.A.64", "hit rate 75 %"]),
-        ("wavelengths", {"arrangements": {"lanes": [1, 2], "hit_rate": [0.5, 0.75]}}, {},
-         ["network mesh", "hit rate 50 to 75 %"]),
+        ("wavelengths", {"arrangements": {"lanes": [1, 2], "hit_rate": [0.5, 0.75]}},
+         {"totals": {"traffic": "uniform", "links": 4, "lookups": 9}},
+         ["network mesh", "traffic uniform", "hit rate 50 to 75 %"]),
+        ("synth", {"synth": SYNTH}, {"library": {"name": "cells", "corner": "slow"}},
+         ["network mesh", "hardware ?", "clock of engine 2000 MHz", "delay of crc, the slowest block 0.7 ns",
+          "area of engine 1\u202f234 µm²"]),
     ],
 )  # fmt: skip
 def test_the_first_screen_says_what_came_out_of_each_kind(
@@ -59,7 +73,8 @@ def test_the_first_screen_says_what_came_out_of_each_kind(
     )  # fmt: skip
     section = glance([result])
     assert section is not None
-    assert [f"{fact.label} {fact.value}" for fact in section.facts] == cards
+    unknown = [] if command in ("app", "synth") else ["cost of the hardware not measured"]
+    assert [f"{fact.label} {fact.value}" for fact in section.facts] == [*cards, *unknown]
     words = " ".join(fact.note for fact in section.facts)
     assert ("2 VCs" in words) == (command in ("sweep", "series", "trace"))  # the others read no buffers
     assert ("caches of 16 entries" in words) == (command in ("hits", "wavelengths"))
@@ -89,6 +104,89 @@ def test_results_without_a_network_say_what_came_out() -> None:
     assert [row[4] for row in items(page, "Overview")["All results"].rows] == [one[0] for one in said]
 
 
+def said(result: ResultSet) -> list[str]:
+    section = glance([result])
+    assert section is not None
+    return [f"{fact.label} {fact.value}" for fact in section.facts]
+
+
+def measured(of: str, table: dict[str, Any], words: list[str], **metadata: Any) -> ResultSet:
+    return ResultSet(".", {"command": ["hopforge", *words], **metadata}, {of: pd.DataFrame(table)})
+
+
+@pytest.mark.parametrize(
+    ("columns", "cards"),
+    [
+        ({"case": ["a", "b"], "million_flit_hops_per_s": [10.0, 20], "booksim_million_flit_hops_per_s": [1.0, 4],
+          "ratio": [10.0, 5]}, ["as fast as BookSim 5 to 10 times",
+                                "flits times routers visited, a second 10 to 20 million"]),
+        ({"case": ["a", "b"], "against_ns_per_flit_hop": [3.0, 4], "ratio": [1.5, 1.25], "same_results": [True, False]},
+         ["as fast as the other version 1.25 to 1.5 times", "cases with other results 1"]),
+        ({"case": ["a", "b", "c"], "unit": ["lookup", "step", "lookup"], "million_per_s": [3.0, 4, 5]},
+         ["lookups a second 3 to 5 million", "steps a second 4 million"]),
+        ({"case": ["a"], "threads": [2], "wall_ratio_median": [1.5], "same_results": [True]},
+         ["as fast as one thread 1.5 times", "cases with other results 0"]),
+        ({"method": ["acro", "lash"], "routers": [64, 64], "degree": [8, 8], "cpu_s": [0.5, 1.5]},
+         ["processor time 0.5 to 1.5 s"]),
+        ({"case": ["a"], "guard_percent": [3.5]}, ["longer with checks 3.5 %"]),
+        ({"case": ["a", "b"], "engine_s": [0.5, 2.0], "packet_s": [np.nan, 3.0]},
+         ["time of the engine 0.5 to 2 s", "time of engine packet 3 s"]),
+    ],
+)  # fmt: skip
+def test_a_bench_says_what_it_is_about(columns: dict[str, Any], cards: list[str]) -> None:
+    machine = {"machine": "x86_64", "processor": "", "system": "Linux", "python": "3.11", "clock": "process time"}
+    result = measured("bench", columns, ["bench", "net"], **machine)
+    assert said(result) == ["machine x86_64", *cards]
+
+
+def reproduced(name: str, of: str, deviation: list[float]) -> ResultSet:
+    table = {"quantity": list("pqr")[: len(deviation)], "unit": "", of: 10.0, "ours": [10 + d / 10 for d in deviation],
+             "claim": "", "deviation_percent": deviation}  # fmt: skip
+    return measured("comparison", table, ["reproduce", name], name=name, title="T", source="S")
+
+
+def test_a_reproduced_figure_says_how_far_it_is_off() -> None:
+    paper = reproduced("a.fig1", "paper", [3.0, -40.0, np.nan])
+    assert said(paper) == ["figure a.fig1", "worst deviation from the paper −40 %"]
+    assert outcome(paper)[0].note == "q: ours 6, paper 10; 2 of 3 compared"
+    other = reproduced("b.fig2", "reference", [1050.0])
+    assert said(other) == ["figure b.fig2", "largest difference from the reference +1\u202f050 %"]
+    kept = reproduced("c.fig3", "paper", [np.nan] * 2)
+    assert said(kept) == ["figure c.fig3", "deviations none"]
+    section = glance([paper, other, kept])
+    assert section is not None
+    assert [(fact.label, fact.value) for fact in section.facts] == [
+        ("figures of papers", "2"), ("worst deviation of all", "−40 %")
+    ]  # fmt: skip
+    (table,) = section.items
+    assert isinstance(table, Table)
+    assert [column.name for column in table.columns] == ["result", "of what", "what came out"]  # no empty columns
+
+
+def test_synthesis_without_cells_counts_gates_and_a_fixed_table_has_no_network() -> None:
+    table = {name: values[:1] for name, values in SYNTH.items()} | {
+        "area_um2": [np.nan], "delay_ns": [np.nan], "levels": [7.0]
+    }  # fmt: skip
+    result = measured("synth", table, ["synth", "x.yml", "--blocks", "allocators"], config=MESH, library=None)
+    assert said(result) == ["hardware ?", "logic of crc 7 levels", "size of crc 20 gates"]
+
+
+def test_a_comparison_says_of_which_networks_its_results_are(tmp_path: Path) -> None:
+    table = pd.DataFrame({"load": [0.0], "latency": [9.0], "accepted": [0.1]})
+    torus = MESH | {"topology": {"kind": "torus", "radices": [8]}}
+    found = compare_results(Subject("a", {"measurement": table}, MESH), Subject("b", {"measurement": table * 2}, torus))
+    assert comparison_rows(found)[:2] == [
+        ("first", "a: mesh, radices 4 x 4, 2 VCs, buffers of 8 flits"),
+        ("second", "b: torus, radices 8, 2 VCs, buffers of 8 flits"),
+    ]
+    write_comparison(found, tmp_path / "c")
+    (result,) = find_results(tmp_path / "c").sets
+    result.metadata["command"] = ["hopforge", "compare", "a", "b"]
+    assert said(result) == ["first network mesh", "second network torus", "figures that differ 0 of 2"]
+    assert "; of a" in glance([result]).facts[0].note  # type: ignore[union-attr]
+    assert outcome(result)[0].note == "no interval: 2; changed: topology.kind, topology.radices"
+
+
 def items(report: Report, title: str) -> dict[str, Any]:
     sections: list[Section] = [one for one in report.sections if one.title == title]
     return {item.title: item for item in sections[0].items}
@@ -105,13 +203,42 @@ def test_the_overview_tells_the_latency_of_packets_not_of_acknowledges() -> None
 
 def test_only_what_the_paper_says_is_compared_with_the_paper() -> None:
     ours = pd.DataFrame({"figure": ["a"], "verdict": ["equal"], "first": [1.0], "second": [1.0]})
-    paper = pd.DataFrame({"quantity": ["a"], "deviation_percent": [1.0]})
+    paper = pd.DataFrame({"quantity": ["a"], "paper": [100.0], "ours": [101.0], "deviation_percent": [1.0]})
     said = [
         items(result_page(Found("x", [ResultSet(".", {}, {"comparison": table})], [], {}, []), "x"), "Overview")
         for table in (ours, paper)
     ]
     found = [one["All results"].rows[0][4] for one in said]
-    assert found == ["figures that differ 0 of 1", "1 comparison with the paper"]
+    assert found == ["figures that differ 0 of 1", "worst deviation from the paper +1 %"]
+
+
+@pytest.mark.parametrize(
+    ("name", "table", "drawn"),
+    [
+        ("worst_permutation", {"host": [0, 1], "minimal_single": [1, 0], "dor": [1, 0]},
+         ("host", "destination", "routing", "markers")),
+        ("collectives", COLLECTIVES | {"cycles": [20, 60, 50]}, None),  # one point
+        ("events", {"packet": ["0.1", "0.1"], "cycle": [1, 2], "flit": [0, 1]}, None),
+        ("comparison", {"quantity": ["a", "b"], "unit": ["s", "m"], "ours": [1.0, 2]}, None),
+        ("synth", SYNTH, ("block", "area_um2", "", "bars")),
+        ("bench", {"case": ["a", "b"], "load": [0.3, 0.5], "makespan_s": [1.0, 2], "engine_s": [0.5, 0.25]},
+         ("case", "engine_s", "", "bars")),
+        ("hosts", {"host": [0, 1], "wait": [1.5, 2.5]}, ("host", "wait", "", "markers")),
+    ],
+)  # fmt: skip
+def test_a_plot_shows_what_the_table_is(name: str, table: dict[str, Any], drawn: tuple[str, ...] | None) -> None:
+    plot = plotted(name, pd.DataFrame(table), "", {})
+    assert (None if plot is None else (plot.x, plot.y, plot.by, plot.style)) == drawn
+
+
+def test_collectives_are_drawn_beside_the_best_of_the_hosts() -> None:
+    rows = [("bcast", size, by, cycles) for size, each in ((4, (20, 60, 50)), (8, (10, 40, 80)))
+            for by, cycles in zip(("network", "ring", "binomial"), each, strict=True)]  # fmt: skip
+    table = pd.DataFrame(rows, columns=["operation", "bytes", "by", "cycles"]).assign(group=0)
+    plot = plotted("collectives", table, "", {})
+    assert plot is not None
+    assert (plot.x, plot.style) == ("bytes", "bars")
+    assert list(zip(plot.columns["bytes"], plot.columns[plot.y], strict=True)) == [("4", 2.5), ("8", 4.0)]
 
 
 COMPARED = pd.DataFrame([
@@ -133,6 +260,16 @@ def test_a_comparison_is_drawn_as_two_curves_of_one_figure() -> None:
     assert len(found) == len(wide) == 8
     one = COMPARED[(COMPARED["variant"] == "p") & (COMPARED["load"] == 0.1)]
     assert list(side_by_side(one).columns) == ["figure", "difference_percent"]
+    full = COMPARED[(COMPARED["variant"] == "p") & (COMPARED["load"] == 0.2)]
+    assert side_by_side(full)["figure"].tolist() == ["hops"]  # the difference of saturated latencies means nothing
+
+
+def test_no_axis_shows_the_noise_of_sums() -> None:
+    table = pd.DataFrame({"router": [0, 1, 2], "a": [0.1 + 0.2, 0.3, 0.3], "b": [1.0, 2e-300, 3.123456789e20]})
+    plot = explorer("t", table)
+    assert plot is not None
+    assert plot.y == "b" and "a" not in plot.columns
+    assert plot.columns["b"] == pytest.approx([1.0, 2e-300, 3.123456789e20], rel=1e-9, abs=0)
 
 
 @pytest.mark.parametrize(

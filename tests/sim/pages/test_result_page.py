@@ -195,13 +195,15 @@ def test_what_is_plotted_first() -> None:
 @pytest.mark.parametrize(
     ("tables", "found"),
     [
-        ({"variants": {"variant": ["a", "b"], "gain": [1.0, 1.25]}}, "gain 1.25 at most"),
-        ({"bench": {"case": ["a", "b"], "engine_ratio": [2.5, None]}}, "up to 2.5 times as fast as SimGrid"),
-        ({"routers": {"router": [0, 1], "entries": [17, 18]}}, "18 entries a router at most"),
+        ({"variants": {"variant": ["a", "b"], "makespan_s": [1e-5, 8e-6], "gain": [1.0, 1.25]}},
+         "makespan, a 10 µs, makespan, b 8 µs"),
+        ({"bench": {"case": ["a", "b"], "engine_ratio": [2.5, None]}}, "as fast as SimGrid 2.5 times"),
+        ({"summary": {"subject": ["entries", "bits"], "value": ["18 at most, 17.5 on average", "12 an entry"]}},
+         "entries 18 at most"),
         ({"measurement": {"latency": [9.5], "hit_rate": [0.0], "lookups": [0]}}, "latency, cycles 9.5"),
         ({"other": {"a": [1, 2], "b": [3, 4]}}, ""),
     ],
-)
+)  # fmt: skip
 def test_the_overview_tells_what_matters_most(
     tmp_path: Path, tables: dict[str, dict[str, list[float]]], found: str
 ) -> None:
