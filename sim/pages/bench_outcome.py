@@ -52,7 +52,8 @@ def _range(table: pd.DataFrame, column: str, what: str, unit: str) -> Iterator[F
     values = pd.to_numeric(known[column]).to_numpy()
     low, high = int(values.argmin()), int(values.argmax())
     if low == high:
-        yield Fact(what, f"{values[low]:.3g} {unit}", _case(known, low))
+        alike = f"all {len(known)} cases" if len(known) > 1 else _case(known, low)
+        yield Fact(what, f"{values[low]:.3g} {unit}", alike)
     else:
         note = f"{len(known)} cases: {_case(known, low)} to {_case(known, high)}"
         yield Fact(what, f"{values[low]:.3g} to {values[high]:.3g} {unit}", note)

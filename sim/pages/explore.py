@@ -44,9 +44,10 @@ def explorer(
     So is -1, the latency of what did not arrive. Numbers that are only names, as of ports, are not plotted first.
     More than `LARGEST_PLOT` rows are thinned evenly, and the caption says so.
     """
-    table = table.loc[:, ~table.columns.duplicated()]
+    table = table.loc[:, ~table.columns.duplicated()].copy()
     table.columns = table.columns.map(str)
-    table = table.assign(**{str(name): _without_noise(table[name]) for name in table if table[name].dtype.kind == "f"})
+    for name in [name for name in table if table[name].dtype.kind == "f"]:
+        table[name] = _without_noise(table[name])
     varied = [name for name in table.columns if _distinct(table[name], 2)]
     numbers = [name for name in varied if is_numeric_dtype(table[name]) and not is_bool_dtype(table[name])]
     if len(table) < 2 or not numbers or len(varied) < 2:

@@ -2,12 +2,12 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import PurePath
-from typing import Any
+from typing import Any, TypeVar
 
 import pandas as pd
 
 from hopforge.sim.pages.find import ResultSet
-from hopforge.sim.pages.outcome import deviations, outcome, percent_words, synthesized
+from hopforge.sim.pages.outcome import Deviations, deviations, outcome, percent_words, synthesized
 from hopforge.sim.pages.report import Column, Fact, Section, Table, thousands
 
 __all__ = ["glance", "network_words"]
@@ -24,6 +24,8 @@ _NOT_MEASURED = Fact(
     "cost of the hardware", "not measured",
     "hopforge synth: area and delay; hopforge energy: of gates; hopforge app: of a program",
 )  # fmt: skip
+
+_Said = TypeVar("_Said")
 
 
 def glance(sets: Sequence[ResultSet]) -> Section | None:
@@ -55,12 +57,18 @@ def _parts(result: ResultSet) -> tuple[list[Fact], ...] | None:
     return (_known(_network, result), _known(_traffic, result), found, _known(_cost, result)) if found else None
 
 
-def _known(tell: Callable[[ResultSet], Iterable[Fact]], result: ResultSet) -> list[Fact]:
+def _known(tell: Callable[[ResultSet], Iterable[_Said]], result: ResultSet) -> list[_Said]:
     """Return what is told of a result; nothing where its files are of another version, or edited."""
     try:
         return list(tell(result))
-    except (ArithmeticError, AttributeError, KeyError, TypeError, ValueError):
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
         return []
+
+
+def _compared(result: ResultSet) -> Iterator[Deviations]:
+    each = deviations(result)
+    if each is not None and each.of_paper:
+        yield each
 
 
 def _told(facts: Sequence[Fact]) -> str:
@@ -74,8 +82,7 @@ def _told(facts: Sequence[Fact]) -> str:
 
 def _reproduced(sets: Sequence[ResultSet]) -> list[Fact]:
     """Return one card of all figures of papers, where there are several."""
-    found = [(result, each) for result in sets if _known(outcome, result)
-             if (each := deviations(result)) is not None and each.of_paper]  # fmt: skip
+    found = [(result, each) for result in sets if _known(outcome, result) for each in _known(_compared, result)]
     compared = [(result, each) for result, each in found if each.compared]
     if len(found) < 2 or not compared:
         return []

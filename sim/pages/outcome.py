@@ -298,7 +298,7 @@ def percent_words(percent: float) -> str:
     >>> [percent_words(value) for value in (1.4131, -56.88)], percent_words(1050.4) == "+1\u202f050 %"
     (['+1.41 %', '−56.9 %'], True)
     """
-    size = f"{abs(percent):.3g}" if abs(percent) < 1000 else thousands(round(abs(percent)))
+    size = f"{abs(percent):.3g}" if abs(percent) < 1000 or np.isinf(percent) else thousands(round(abs(percent)))
     return f"{'−' if percent < 0 else '+'}{size} %"
 
 

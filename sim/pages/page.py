@@ -135,7 +135,7 @@ def _headline(result: ResultSet) -> str:
         if words:
             return ", ".join(words)
     curve = result.tables.get("curve")
-    if curve is not None and "accepted" in curve and len(curve):
+    if curve is not None and "accepted" in curve and len(curve) and curve["accepted"].dtype.kind in "iuf":
         return f"accepted at most {curve['accepted'].max():.4g}"
     return _came_out(result)
 
@@ -143,7 +143,7 @@ def _headline(result: ResultSet) -> str:
 def _came_out(result: ResultSet) -> str:
     try:
         return ", ".join(f"{fact.label} {fact.value}" for fact in outcome(result))
-    except (ArithmeticError, AttributeError, KeyError, TypeError, ValueError):  # of another version, or edited
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError):  # of another version, or edited
         return ""
 
 

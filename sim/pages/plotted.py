@@ -6,7 +6,7 @@ from dataclasses import replace
 import pandas as pd
 
 from hopforge.sim.pages.bench_outcome import bench_figure
-from hopforge.sim.pages.explore import explorer, side_by_side
+from hopforge.sim.pages.explore import LARGEST_PLOT, explorer, side_by_side
 from hopforge.sim.pages.report import Explorer
 
 __all__ = ["plotted"]
@@ -17,6 +17,14 @@ _NOT_PLOTTED = frozenset(["events", "phases"])
 
 def plotted(name: str, table: pd.DataFrame, command: str, units: Mapping[str, str]) -> Explorer | None:
     """Return the plot of a table with what it says; None for a table with nothing to plot."""
+    try:
+        return _known(name, table, command, units)
+    except (ArithmeticError, LookupError, TypeError, ValueError):  # a file of this name that holds something else
+        return explorer(name, table, command, units=units)
+
+
+def _known(name: str, table: pd.DataFrame, command: str, units: Mapping[str, str]) -> Explorer | None:
+    """Return the plot of a table whose name and columns tell what it holds."""
     columns = set(map(str, table.columns))
     if name in _NOT_PLOTTED and "packet" in columns:
         return None
@@ -41,7 +49,10 @@ def _permutation(name: str, table: pd.DataFrame, command: str) -> Explorer:
     """Return the destination of each host, as points: lines between hosts would mean nothing."""
     points = table.melt("host", var_name="routing", value_name="destination").dropna()
     caption = "Which host each host sends to, so that the busiest channel has the most to carry."
-    shown = {str(column): points[column].tolist() for column in points}
+    step = -(-len(points) // LARGEST_PLOT)
+    if step > 1:
+        caption = f"{caption} One of every {step} points, of {len(points)} in all."
+    shown = {str(column): points[column].iloc[::step].tolist() for column in points}
     names = ["host", "destination"]
     return Explorer(
         name, shown, "host", "destination", "routing", names, names, ["routing"], "markers", caption, command
