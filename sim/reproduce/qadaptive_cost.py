@@ -166,7 +166,7 @@ REPRODUCTIONS: Sequence[Reproduction] = (
         (
             "balanced dragonflies; the own group has no row in the table of two levels; Q-routing has one per router",
             "a note: number of the row and an estimate; it comes with the credit, which tells port and channel",
-            "hw.q_table with one decision and one update per cycle; 72 hosts in place of 1056 for notes (--full: 1056)",
+            "hw.agents.q_table: a decision and an update per cycle; 72 hosts in place of 1056 for notes (--full: 1056)",
         ),
         _points,
         _measure,

@@ -6,6 +6,7 @@ from numba import int64, njit
 from numba.core.errors import NumbaError
 
 from hopforge.model.kernel.constant_record import constant_record
+from hopforge.model.network.core.layouts import input_vc_type
 from hopforge.model.network.core.net_record import NET, NET_RECORD
 from hopforge.sim.queued.records import QUEUES, QUEUES_RECORD
 
@@ -48,6 +49,13 @@ def test_a_kernel_that_writes_a_constant_field_is_refused():
     for function in (by_attribute, by_key, in_a_loop):
         with pytest.raises(NumbaError, match="must not write the field 'limit'"):
             _run(function)
+
+
+@pytest.mark.parametrize("buffer", [1, 8, 9, 65535])
+def test_input_vcs_stand_a_power_of_two_apart(buffer):
+    """Kernels find them by a shift (`build._set_strides`)."""
+    size = input_vc_type(buffer).itemsize
+    assert size.bit_count() == 1 and np.zeros(2, input_vc_type(buffer)).strides == (size,)
 
 
 def test_an_unknown_field_is_no_constant():
