@@ -65,7 +65,7 @@ def _beside_hosts(name: str, table: pd.DataFrame, command: str) -> Explorer | No
     inside = table["by"] == "network"
     best = table[~inside].groupby(keys, sort=False)["cycles"].min()
     ratio = (best / table[inside].groupby(keys, sort=False)["cycles"].min()).dropna()
-    points = ratio.rename("times as fast as by hosts").reset_index()
+    points = ratio.reset_index(name="times as fast as by hosts")
     points["result"] = points.pop("operation") + ", group " + points.pop("group").astype(str)
     points["bytes"] = points["bytes"].astype(str)
     return explorer(name, points, command, "Cycles of the best algorithm of the hosts over those of the network.")
