@@ -109,6 +109,9 @@ OTHER_KEYS: dict[str, Callable[[Config], bool]] = {
         f"degraded.{key}": lambda config: not config.degraded.none
         for key in ("factor", "from_us", "until_us", "from_cycle", "until_cycle")
     },
+    "energy.buffer_um2_per_bit": lambda config: config.router.flit_buffers == "memory",
+    "energy.latch_um2_per_bit": lambda config: config.router.flit_buffers == "latches",
+    "energy.flip_flop_um2_per_bit": lambda config: config.router.flit_buffers == "flip_flops",
     "simulation.failure_series_cycles": lambda config: bool(config.simulation.failures),
     "simulation.warmup_cycles": lambda config: config.simulation.warmup_us is None,
     "routing.dqn.restart_window": lambda config: config.routing.dqn.restart_below > 0,

@@ -11,6 +11,7 @@ import yaml
 from hopforge.model.config import Config, ConfigError, parse_config
 from hopforge.model.config.choice_keys import FLOW_KEYS, OTHER_KEYS, PATTERN_KEYS, SOURCE_KEYS, WORKLOAD_KEYS
 from hopforge.model.config.jobs import WorkloadConfig
+from hopforge.model.config.router import RouterConfig
 from hopforge.model.config.traffic import TrafficConfig
 from hopforge.model.config.uses import unused_sections
 
@@ -195,6 +196,15 @@ def _unused(command: str, text: str) -> list[str]:
 )
 def test_unread_keys_are_told(command: str, text: str, unread: list[str]) -> None:
     assert _unused(command, text) == unread
+
+
+@pytest.mark.parametrize("kind", typing.get_args(RouterConfig.model_fields["flit_buffers"].annotation))
+def test_areas_of_other_buffers_are_told(kind: str) -> None:
+    keys = {"memory": "buffer", "latches": "latch", "flip_flops": "flip_flop"}
+    given = "".join(f"  {key}_um2_per_bit: 1.5\n" for key in keys.values())
+    text = f"workload: {{kind: npb, benchmark: is}}\nrouter: {{flit_buffers: {kind}}}\nenergy:\n{given}"
+    assert set(_unused("app", text)) == {f"energy.{key}_um2_per_bit" for other, key in keys.items() if other != kind}
+    assert _unused("workload", text) == ["router", "energy"]  # the section is told, its keys are not
 
 
 def test_a_key_that_one_variant_reads_is_read() -> None:
