@@ -1,6 +1,7 @@
 """The highest load that a network carries, and the permutation of hosts under which that is least, by search."""
 
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -9,7 +10,7 @@ from scipy.optimize import linear_sum_assignment
 
 from hopforge.model.topology import Topology
 from hopforge.sim.bounds.permutation import WorstPermutation
-from hopforge.sim.run.knee import Knee, knee_of, next_load
+from hopforge.sim.run.knee import HIGHEST_LOAD, Knee, knee_of, next_load
 
 __all__ = ["Found", "carried_load", "permutations", "worst_found"]
 
@@ -23,27 +24,63 @@ UNKNOWN = Knee(None, None)
 _SWAPPED = 0.1
 
 
-def carried_load(saturates: Callable[[float], bool], known: Knee = UNKNOWN) -> Knee:
-    """Bisect for the load at which a network saturates.
+def carried_load(carried: Callable[[float], float], known: Knee = UNKNOWN, guess: float = HIGHEST_LOAD) -> Knee:
+    """Find the load at which a network saturates: the two loads that a bisection from 0.5 on ends with.
+
+    They are found with fewer runs: the ends of the interval in which the guess lies come first, then those of intervals
+    further and further from it. They are the same where a network that carries a load carries every lower one.
 
     Parameters
     ----------
-    saturates : callable
-        Offered load → whether the network saturates; flits per host and cycle.
+    carried : callable
+        Offered load → that load if the network carries it, else about what it carries; flits per host and cycle.
     known : Knee
-        What is known already.
+        What is known already, and where the bisection begins.
+    guess : float
+        About what the network carries.
 
     Examples
     --------
-    >>> carried_load(lambda load: load > 0.3).carried
+    >>> carried_load(lambda load: min(load, 0.3)).carried
     0.29688
     """
-    loads = [load for load in known if load is not None]
-    full = [load == known.saturated for load in loads]
-    load: float | None = _FIRST_LOAD if not loads else next_load(known, WITHIN)
+    low, high = known
+    step, rising, estimated = WITHIN, False, guess < HIGHEST_LOAD
+    while True:
+        end = _bisected(known, low, high, guess)
+        ends = [
+            end.carried if end.carried is not None and (low is None or low < end.carried) else None,
+            end.saturated if end.saturated is not None and (high is None or end.saturated < high) else None,
+        ]
+        load = next((load for load in (reversed(ends) if rising else ends) if load is not None), None)
+        if load is None:
+            return end
+        seen = carried(load)
+        if seen < load:
+            high = load
+            if load == end.carried:  # the guess was too high
+                rising = False
+                if estimated:
+                    guess, step = load * (1 - step), 2 * step
+                else:
+                    guess, estimated = seen, True
+        else:
+            low = load
+            if load == end.saturated:
+                rising, guess, step = True, load * (1 + step), 2 * step
+        if low is not None and high is not None and not low <= guess < high:
+            guess = (low + high) / 2
+
+
+def _bisected(start: Knee, low: float | None, high: float | None, guess: float) -> Knee:
+    """Bisect from `start` on, without a run, where the network carries `low`, not `high`, and between them `guess`."""
+    loads = [load for load in start if load is not None]
+    full = [load == start.saturated for load in loads]
+    load: float | None = _FIRST_LOAD if not loads else next_load(start, WITHIN)
     while load is not None:
         loads.append(load)
-        full.append(saturates(load))
+        beyond = high is not None and load >= high
+        full.append(beyond or (load > guess and (low is None or load > low)))
         load = next_load(knee_of(loads, full), WITHIN)
     return knee_of(loads, full)
 
@@ -72,7 +109,7 @@ class Found(NamedTuple):
 def worst_found(
     candidates: Iterator[tuple[str, Goals]],
     change: Callable[[Goals], Goals],
-    saturates: Callable[[Goals, float], bool],
+    carried: Callable[[Goals, float], float],
     budget: int,
 ) -> Found:
     """Search the permutation under which a network saturates at the lowest load.
@@ -86,8 +123,8 @@ def worst_found(
         Name and destinations; at least one.
     change : callable
         Destinations → others like them.
-    saturates : callable
-        Destinations and load → whether the network saturates.
+    carried : callable
+        Destinations and load → what the network carries, as for `carried_load`.
     budget : int
         Permutations to look at.
     """
@@ -97,14 +134,16 @@ def worst_found(
         if goals is None:
             assert best is not None, "there is a candidate"
             name, goals = f"{best.name.removesuffix(', changed')}, changed", change(best.goals)
+        of_load = partial(carried, goals)
         if best is None:
-            best = Found(carried_load(lambda load, goals=goals: saturates(goals, load)), name, goals, 1)  # type: ignore[misc]
+            best = Found(carried_load(of_load), name, goals, 1)
             continue
         best = best._replace(tried=number + 1)
         below = (best.knee.carried or 0.0) * (1 - WITHIN)
-        if below > 0 and saturates(goals, below):
-            knee = carried_load(lambda load, goals=goals: saturates(goals, load), Knee(None, below))  # type: ignore[misc]
-            best = Found(knee, name, goals, number + 1)
+        if below > 0:
+            seen = of_load(below)
+            if seen < below:
+                best = Found(carried_load(of_load, Knee(None, below), seen), name, goals, number + 1)
     assert best is not None, "budget is at least 1"
     return best
 

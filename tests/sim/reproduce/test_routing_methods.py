@@ -1,5 +1,6 @@
 """`hopforge reproduce routing.*`: networks of equal hosts, loads that are carried, the search for bad permutations."""
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,10 +14,10 @@ from hopforge.model.config.lookup import AddressConfig
 from hopforge.model.errors import UserError
 from hopforge.model.topology import build
 from hopforge.sim.reproduce import REPRODUCTIONS, Options
-from hopforge.sim.reproduce.routing_load import WITHIN, carried_load, permutations, swapped, worst_found
+from hopforge.sim.reproduce.routing_load import UNKNOWN, WITHIN, carried_load, permutations, swapped, worst_found
 from hopforge.sim.reproduce.routing_methods import PATTERNS, Method, pattern_keys
 from hopforge.sim.reproduce.routing_networks import METHODS, NETWORKS, SIZES, TITLES, network_of
-from hopforge.sim.run.knee import Knee
+from hopforge.sim.run.knee import Knee, knee_of, next_load
 from hopforge.sim.run.simulation import Simulation
 
 NAMES = [name for name in REPRODUCTIONS if name.startswith("routing.") and name != "routing.qos"]
@@ -32,24 +33,43 @@ def test_networks_have_about_equal_hosts() -> None:
             assert len(set(np.bincount(topology.host_router)) - {0}) == 1  # what `permutations` needs
 
 
-@pytest.mark.parametrize("true", [0.02, 0.125, 0.5, 0.71, 0.999])
-def test_the_carried_load_is_bisected(true: float) -> None:
+def bisected(saturates: Callable[[float], bool], known: Knee = UNKNOWN) -> Knee:
+    """Bisect step by step, as `hopforge sweep` does."""
+    loads = [load for load in known if load is not None]
+    full = [load == known.saturated for load in loads]
+    load = next_load(known, WITHIN) if loads else 0.5
+    while load is not None:
+        loads.append(load)
+        full.append(saturates(load))
+        load = next_load(knee_of(loads, full), WITHIN)
+    return knee_of(loads, full)
+
+
+@pytest.mark.parametrize("known", [UNKNOWN, Knee(None, 0.37)])
+@pytest.mark.parametrize("guessed", [0.02, 0.95, 1.0, 1.05, 3.0])
+@pytest.mark.parametrize("true", [0.0002, 0.001, 0.02, 0.125, 0.2999, 0.5, 0.71, 0.9999])
+def test_the_carried_load_is_that_of_bisection(true: float, guessed: float, known: Knee) -> None:
+    """However far the guesses are from what is carried."""
     tried: list[float] = []
 
-    def saturates(load: float) -> bool:
+    def carried(load: float) -> float:
         tried.append(load)
-        return load > true
+        return load if load <= true else min(true * guessed, 0.999 * load)
 
-    knee = carried_load(saturates)
-    assert knee.carried is not None
+    knee = carried_load(carried, known)
+    assert knee == bisected(lambda load: load > true, known)
+    assert knee.carried is None or knee.carried <= true
     assert knee.saturated is not None
-    assert knee.carried <= true < knee.saturated
-    assert knee.saturated * (1 - WITHIN) <= knee.carried
-    assert len(tried) == len(set(tried)) <= 12
+    assert knee.saturated > true or knee.saturated == known.saturated
+    assert len(tried) == len(set(tried)) <= 24
+    if abs(guessed - 1) < 0.1:
+        assert len(tried) <= (3 if guessed == 1.0 else 8)  # full load, and both ends of the interval
 
 
-def test_a_network_that_never_saturates_is_tried_at_full_load() -> None:
-    assert carried_load(lambda load: False) == Knee(1.0, None)
+def test_a_network_that_never_saturates_is_tried_at_full_load_only() -> None:
+    tried: list[float] = []
+    assert carried_load(lambda load: tried.append(load) or load) == Knee(1.0, None)  # type: ignore[func-returns-value]
+    assert tried == [1.0]
 
 
 def test_the_search_finds_the_worst_permutation() -> None:
@@ -57,10 +77,10 @@ def test_the_search_finds_the_worst_permutation() -> None:
     generator = np.random.default_rng(1)
     simulated = 0
 
-    def saturates(goals: Any, load: float) -> bool:
+    def carried(goals: Any, load: float) -> float:
         nonlocal simulated
         simulated += 1
-        return load > 0.1 + 0.8 * float((goals == np.arange(20)).mean())
+        return min(load, 0.1 + 0.8 * float((goals == np.arange(20)).mean()))
 
     def change(goals: Any) -> Any:
         changed = goals.copy()
@@ -69,7 +89,7 @@ def test_the_search_finds_the_worst_permutation() -> None:
         return changed
 
     start = [("own", np.arange(20)), ("half", np.concatenate([np.arange(10), np.roll(np.arange(10, 20), 1)]))]
-    found = worst_found(iter(start), change, saturates, 200)
+    found = worst_found(iter(start), change, carried, 200)
     assert found.knee.carried == pytest.approx(0.1, rel=0.05)
     assert (found.name, sorted(found.goals.tolist())) == ("half, changed", list(range(20)))
     assert 2 < found.tried <= 200
