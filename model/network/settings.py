@@ -251,7 +251,7 @@ class SourceParameters:
 class Tables:
     """Data of a routing algorithm and of a traffic pattern for the kernel; `decides`: it is asked at hosts, too.
 
-    `decides_ahead`: and for the next router, when the switch sends a head there.
+    `decides_ahead`: and for the next router, when the switch sends a head there. `rows`: as in `RoutingPlan`.
     """
 
     routing: NDArray[np.int32] = field(default_factory=lambda: np.zeros(1, np.int32))
@@ -266,6 +266,7 @@ class Tables:
     agents: AgentParameters | None = None
     decides: bool = False
     decides_ahead: bool = False
+    rows: tuple[tuple[int, int], ...] = ()
 
 
 def router_parameters(config: Config, topology: Topology) -> RouterParameters:

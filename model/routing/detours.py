@@ -48,6 +48,7 @@ from hopforge.model.routing.ways_table import (
     is_at,
     links_between,
     way_ports,
+    way_rows,
     ways_table,
 )
 from hopforge.model.topology import Topology
@@ -388,6 +389,7 @@ def _plan(topology: Topology, vcs: int, options: dict[str, Any], name: str, how:
         max_candidates=ways.most_ports if spread is None else 1,
         memory=np.array([float(options.get("bias", 0.0))]),
         one_per_router=True,
+        rows=way_rows(table),
         # with all of them hosts would outnumber packets under way, which ask for class 0 with its channels only
         inject_mask=classes.masks[0] if classes.scheme == TURNS and _at_inputs(options) else None,
         words=classes.words,

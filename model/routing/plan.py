@@ -140,6 +140,9 @@ class RoutingPlan:
         `route` reads the state of other routers, too, which no router could: a run stays on one thread.
     compares_vcs : bool
         `route` names one of all virtual channels by their queues: no class of packets can have some of its own.
+    rows : tuple of (int, int)
+        Of `table`: where what router 0 reads begins, and how many entries each router has. Kernels load these ahead of
+        time; nothing else depends on it.
     """
 
     route: Any
@@ -170,6 +173,7 @@ class RoutingPlan:
     unguarded: "RoutingPlan | None" = None
     sees_others: bool = False
     compares_vcs: bool = False
+    rows: tuple[tuple[int, int], ...] = ()
 
 
 #: name → ``prepare(topology, vcs, options) -> RoutingPlan``

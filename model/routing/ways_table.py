@@ -256,6 +256,12 @@ def ways_table(
     return table
 
 
+def way_rows(table: NDArray[np.int32]) -> tuple[tuple[int, int], ...]:
+    """Where the ways and the lengths from router 0 begin in the table, and how many entries those of a router take."""
+    goals, words = int(table[GOALS]), int(table[WORDS])
+    return (int(table[WAYS]), 2 * goals * words), (int(table[LEFT]), goals)
+
+
 def _two_halves(masks: NDArray[np.uint64]) -> NDArray[np.int32]:
     """See the lower and upper halves of masks side by side."""
     return np.ascontiguousarray(masks).astype("<u8", copy=False).view("<i4")

@@ -33,8 +33,9 @@ CALENDAR_SLOTS = 1024
 PACKETS_PER_HOST = 32
 #: bins of the latency histogram in a packet time
 BINS_PER_PACKET = 10
-#: what a part touches most
+#: what a part touches most: arrays in the order of routers, and of hosts
 SLICES = ("memory", "input_queue", "output_queue", "output_vc", "output_port")
+HOST_SLICES = ("host", "nic", "departures")
 #: delay lines of one sort, of all parts
 MAX_LINES = 65535
 
@@ -212,8 +213,9 @@ def build_queues(
     _fill_calendars(state, arrays["nic"], wires.parts, arrays["calendar"])
     _place(state, arrays, _delay_lines(arrays, parameters, wires, notes=tables.feedback is not None))
     if len(wires.parts) > 1:
-        state.queue_record["slices"] = len(SLICES)
-        state.put_queue("slice", _slices(state, wires.parts, wires.window // parameters.match_cycles))
+        slices = _slices(state, wires.parts, tables.rows, wires.window // parameters.match_cycles)
+        state.queue_record["slices"] = slices.shape[1]
+        state.put_queue("slice", slices)
     return state
 
 
@@ -402,15 +404,23 @@ def _place(
         part[name] += state.queues[name].ctypes.data
 
 
-def _slices(state: QueuedState, parts: Parts, steps: int) -> NDArray[np.int64]:
-    """Where each part finds its routers in the large arrays, which are in the order of routers."""
-    found = np.zeros((len(parts), len(SLICES), 2), np.int64)
-    for k, name in enumerate(SLICES):
-        array = state.queues[name] if name in state.queues else state[name]
-        first = parts.first_router * array.nbytes // parts.first_router[-1]
-        found[:, k, 0] = array.ctypes.data + first[:-1]
-        found[:, k, 1] = np.diff(first) // (LINE_BYTES * max(steps, 1)) + 1
-    return found
+def _slices(state: QueuedState, parts: Parts, rows: tuple[tuple[int, int], ...], steps: int) -> NDArray[np.int64]:
+    """Where each part finds what it touches in the large arrays; `rows` are those of the table of routing."""
+    routers, hosts = parts.first_router, parts.first_host
+    found = []
+
+    def add(address: int, places: NDArray[np.int64], size: int) -> None:
+        lines = np.diff(places) * size // (LINE_BYTES * max(steps, 1)) + 1
+        found.append(np.stack([address + places[:-1] * size, lines], axis=1))
+
+    for names, places in ((SLICES, routers), (HOST_SLICES, hosts)):
+        for name in names:
+            array = state.queues[name] if name in state.queues else state[name]
+            add(array.ctypes.data, places, array.nbytes // max(int(places[-1]), 1))
+    table = state["table"]
+    for first, entries in rows:
+        add(table.ctypes.data + first * table.itemsize, routers, entries * table.itemsize)
+    return np.ascontiguousarray(np.stack(found, axis=1), np.int64)
 
 
 def _part_arrays(parts: Parts, ports: int, lines: int) -> dict[str, NDArray[Any]]:
@@ -441,7 +451,7 @@ def _line_arrays(
     if notes:
         found["notes"] = np.zeros(size, NOTE)
     if far:
-        found |= {"put_entries": np.zeros(size, np.int64), "sent": np.zeros(size, np.int64)}
+        found |= {"put_entries": np.zeros(size, np.int64), "sent": np.zeros(size, np.int32)}
         if notes:
             found["put_notes"] = np.zeros(size, NOTE)
     return found

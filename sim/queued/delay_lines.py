@@ -13,7 +13,7 @@ def put(line: Line, now: int, what: int) -> int:
     if line.far != 0:
         place = int64(line.waiting)
         line.waiting = place + 1
-        int64s(line.sent)[place] = now
+        int32s(line.sent)[place] = now
     else:
         place = line.last & line.mask
         line.last += 1
@@ -40,11 +40,11 @@ def deliver(queues: Queues, line: Line, first: int, cycles: int) -> None:
         return
     if line.first == line.last:  # stay where memory is warm
         line.first = line.last = 0
-    places, sent = int64s(queues.places), int64s(line.sent)
+    places, sent = int64s(queues.places), int32s(line.sent)
     for c in range(cycles):
         places[c] = 0
     for k in range(count):
-        places[sent[k] - first] += 1
+        places[(sent[k] - first) & 0xFFFFFFFF] += 1
     place = int64(line.last)
     for c in range(cycles):
         if places[c] != 0:
@@ -53,8 +53,9 @@ def deliver(queues: Queues, line: Line, first: int, cycles: int) -> None:
         places[c] = place - places[c]
     for k in range(count):
         entry = int64s(line.put_entries)[k]
-        at = places[sent[k] - first] & line.mask
-        places[sent[k] - first] += 1
+        c = (sent[k] - first) & 0xFFFFFFFF
+        at = places[c] & line.mask
+        places[c] += 1
         int64s(line.entries)[at] = entry
         if entry & 1 != 0 and line.notes != 0:
             note, kept = note_at(line.put_notes, k), note_at(line.notes, at)

@@ -39,8 +39,8 @@ def match_all(net: Net, queues: Queues, part: Part, route: Callable[..., int], n
 
 
 @inlined
-def load_ahead(net: Net, queues: Queues, part: int, step: int) -> None:
-    """Begin to load a share of what part number `part` touches, so that it waits less when its turn comes."""
+def load_ahead(net: Net, queues: Queues, part: int, step: int, start: int) -> None:
+    """Begin to load a share of what part number `part` touches from cycle `start` on, so that it waits less then."""
     for k in range(queues.slices):
         at = 2 * (part * queues.slices + k)
         lines = int64s(queues.slice)[at + 1]
@@ -50,15 +50,18 @@ def load_ahead(net: Net, queues: Queues, part: int, step: int) -> None:
     first_line = part_at(queues, part).first_line
     for k in range(first_line, first_line + queues.lines):
         arriving, credits = line_at(queues.packet_line, k), line_at(queues.credit_line, k)
+        slot = start + step * queues.match_cycles
+        prefetch(arriving.counts + (slot & arriving.count_mask) * 4)
+        prefetch(credits.counts + (slot & credits.count_mask) * 4)
         if arriving.far == 0:
             continue
         share = ((arriving.last - arriving.first) * queues.match_cycles) // queues.window + 1
-        start = arriving.first + step * share
-        for place in range(start, min(start + share, arriving.last)):
+        place_first = arriving.first + step * share
+        for place in range(place_first, min(place_first + share, arriving.last)):
             prefetch(net.packet + (int64s(arriving.entries)[place & arriving.mask] & 0xFFFFFFFF) * PACKET_BYTES)
         share = ((credits.last - credits.first) * queues.match_cycles) // queues.window + 1
-        start = credits.first + step * share
-        for place in range(start, min(start + share, credits.last)):
+        place_first = credits.first + step * share
+        for place in range(place_first, min(place_first + share, credits.last)):
             prefetch(credits.entries + (place & credits.mask) * 8)
             if credits.notes != 0:
                 prefetch(credits.notes + (place & credits.mask) * NOTE_BYTES)
@@ -108,6 +111,7 @@ def run_cycles(
             part = part_at(queues, k)
             phase = first % queues.match_cycles
             step, following = 0, k + 1 if k + 1 < queues.parts else 0
+            start = first if following > 0 else last
             for now in range(first, last):
                 take_credits(net, queues, part, now)
                 take_packets(net, queues, part, route, now)
@@ -120,7 +124,7 @@ def run_cycles(
                         break
                 if phase == 0:
                     match_all(net, queues, part, route, now)
-                    load_ahead(net, queues, following, step)
+                    load_ahead(net, queues, following, step, start)
                     step += 1
                 phase = phase + 1 if phase + 1 < queues.match_cycles else 0
                 free_ports(queues, part, now)

@@ -78,24 +78,28 @@ NIC = np.dtype(
     align=True,
 )
 
-#: entries for other parts wait in the line's inbox until all parts have come to the end of the window
+#: entries for other parts wait in the line's inbox until all parts have come to the end of the window; two cache lines,
+#: of which putting something in takes the first
 LINE = np.dtype(
-    [
-        ("delay", "i8"),  # cycles
-        ("first", "i8"),  # entries taken out
-        ("last", "i8"),  # entries put in
-        ("mask", "i8"),  # capacity − 1
-        ("entries", "i8"),  # address of int64[capacity]: what
-        ("notes", "i8"),  # address of NOTE[capacity] beside credits
-        ("counts", "i8"),  # address of int32[…]: entries that come out in a cycle, modulo …
-        ("count_mask", "i8"),  # … a power of two, − 1
-        ("far", "i8"),  # whether entries are put into the inbox first
-        ("put_entries", "i8"),  # address of entries or of the inbox's int64[capacity], ...
-        ("put_notes", "i8"),  # ... of notes or of the inbox's
-        ("sent", "i8"),  # address of the inbox's int64[capacity]: when they were put in
-        ("waiting", "i8"),  # entries in the inbox
-    ],
-    align=True,
+    {
+        "names": [
+            "far",  # whether entries are put into the inbox first
+            "waiting",  # entries in the inbox
+            "put_entries",  # address of entries or of the inbox's int64[capacity]
+            "sent",  # address of the inbox's int32[capacity]: when they were put in, modulo 2^32
+            "last",  # entries put in
+            "mask",  # capacity − 1
+            "counts",  # address of int32[…]: entries that come out in a cycle, modulo …
+            "delay",  # cycles
+            "count_mask",  # … a power of two, − 1
+            "first",  # entries taken out
+            "entries",  # address of int64[capacity]: what
+            "notes",  # address of NOTE[capacity] beside credits
+            "put_notes",  # ... or of the inbox's
+        ],
+        "formats": ["i8"] * 7 + ["i4"] * 2 + ["i8"] * 4,
+        "itemsize": 128,
+    }
 )
 _LINE_CONSTANT = [name for name in LINE.names or () if name not in ("first", "last", "waiting")]
 

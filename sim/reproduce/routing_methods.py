@@ -142,9 +142,17 @@ class Method:
         return min(about, load * (1 - _LOST))
 
 
+def _method(point: Point) -> Method:
+    return Method(str(point["network"]), integer(point, "hosts"), str(point["method"]), integer(point, "seed"))
+
+
+def costs(point: Point) -> Row:
+    """Return what the routers and cables of a point cost; nothing is simulated."""
+    return _cost(_method(point))
+
+
 def _measure(point: Point, options: Options) -> list[Row]:
-    network, hosts, pattern = str(point["network"]), integer(point, "hosts"), str(point["pattern"])
-    method = Method(network, hosts, str(point["method"]), integer(point, "seed"))
+    pattern, method = str(point["pattern"]), _method(point)
     worst: Row = {"worst": None, "tried": 0, "shortest_ways_bound": None, "ways_unique": None}
     if pattern == "worst found":
         traffic, knee, worst = _search(method, integer(point, "budget"))

@@ -223,6 +223,7 @@ class Simulation:
             agents=None if plan.agents is None else replace(plan.agents, seed=self.seed),
             decides=decision != "router",
             decides_ahead=decision == "ahead",
+            rows=plan.rows,
         )
 
     def _silence(self, failed: NDArray[np.bool_]) -> None:
