@@ -41,8 +41,8 @@ class JobConfig(Section):
     placement: Literal["linear", "contiguous", "block", "random", "group", "subtree", "mapping"] | None = None
     """Which of the hosts that earlier jobs of the list leave free; `mapping`: as `program.mapping` says (default:
     `mapping` if that names hosts, else linear)."""
-    start_us: Annotated[float, Field(ge=0, le=1e12, allow_inf_nan=False)] = 0.0
-    """Time at which its ranks begin."""
+    start_us: Annotated[float, Field(ge=0, le=1e10, allow_inf_nan=False)] = 0.0
+    """Time at which its ranks begin; up to 10,000 s, times are exact to 2 ps."""
 
     @property
     def has_mapping(self) -> bool:

@@ -115,12 +115,8 @@ def network_params(
     slow = np.broadcast_to(
         router_parameters(config, topology).cycles_per_flit, (topology.routers, topology.max_ports)
     )
-    kind = config.lookup.cache.output_kind
-    if lookup is not None and tables.port_sets and kind != "port_set":
-        raise UserError(
-            f"lookup.cache.output_kind must be port_set for routing.algorithm {config.routing.algorithm}, whose routes "
-            f"have several ports, not {kind}"
-        )
+    if lookup is not None:
+        _check_output_kind(config, port_sets=tables.port_sets)
     spread = tables.spread and (lookup is None or tables.port_sets)
     entropy = config.traffic.entropy if spread else None
     result = []
@@ -148,7 +144,7 @@ def network_params(
                     escape_rule=_as_rule(tables.escape_rule[number]) if escape else (),
                     lookup=lookup,
                     ports_per_engine=config.lookup.ports_per_engine if lookup is not None else 1,
-                    output_kind="port_set" if lookup is not None and tables.port_sets else "port",
+                    output_kind="port" if lookup is None else config.lookup.cache.output_kind,
                     quality=router_quality(config),
                     protection=None if router.protection == "none" else router.protection,
                     **given,
@@ -158,3 +154,13 @@ def network_params(
         except ValueError as error:
             raise UserError(f"router: {str(error).replace('width_bits', 'flit_bits', 1)}") from error
     return with_next_routes(result, topology) if router.lookahead else tuple(result)
+
+
+def _check_output_kind(config: Config, *, port_sets: bool) -> None:
+    """Refuse answers of lookup engines that are not of the kind of the routes."""
+    kind, wanted = config.lookup.cache.output_kind, "port_set" if port_sets else "port"
+    if kind != wanted:
+        raise UserError(
+            f"lookup.cache.output_kind must be {wanted} for routing.algorithm {config.routing.algorithm}, whose routes "
+            f"have {'several ports' if port_sets else 'one port'}, not {kind}"
+        )

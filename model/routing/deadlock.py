@@ -117,7 +117,8 @@ def check_routing(
             raise DeadlockError(_stop_text(topology, plan, name, reads, stopped.stop, seconds)) from stopped
     if cycle:
         vcs = int(state.record[0]["vcs"])
-        raise DeadlockError(_cycle_text(topology, vcs, name, cycle, escape_held=escapes and committed))
+        raise DeadlockError(_cycle_text(topology, vcs, name, cycle, escape_held=escapes and committed,
+                                        covers=relation is plan.every))  # fmt: skip
     return len(source)
 
 
@@ -178,16 +179,19 @@ def _closed_cycle(
     return cycle
 
 
-def _cycle_text(topology: Topology, vcs: int, name: str, cycle: list[int], *, escape_held: bool) -> str:
-    """Tell people which channels wait for one another."""
+def _cycle_text(
+    topology: Topology, vcs: int, name: str, cycle: list[int], *, escape_held: bool, covers: bool
+) -> str:  # fmt: skip
+    """Tell people which channels wait for one another; `covers`: by answers that cover those of the algorithm."""
     text = " → ".join(channel_name(topology, vcs, m) for m in [*cycle, cycle[0]])
     hint = (
         "; its escape is out of reach for a packet that was given a virtual channel in which another packet "
         "still stands: set router.vc_release: credits, or router.switching: vct (router.model: input_queued has them)"
     )
+    more = " that the proof, which covers all draws and loads at once, cannot rule out" if covers else ""
     return (
         f"routing.algorithm {name} can deadlock on the {topology.name} with {vcs} VCs; "
-        f"cycle of channels: {text}{hint if escape_held else ''}"
+        f"cycle of channels{more}: {text}{hint if escape_held else ''}"
     )
 
 

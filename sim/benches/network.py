@@ -137,7 +137,8 @@ def record_network(config: Config, traffic: NetworkTraffic, setup: NetworkSetup 
             for kind in kinds:
                 cycle[logs[kind].flit] = logs[kind].cycle
         first, last = packets.first[:-1], packets.first[1:] - 1
-        refuse_early_tags(config, script[0], params[0].tag_bits, sent[first], taken[last])
+        refuse_early_tags(config, script[0], params[0].tag_bits, sent[first], taken[last],
+                          int(run.state["acks_late"]))  # fmt: skip
     logs[GRANTED] = _with_moves(logs[GRANTED], acknowledges)
     data = _payload(design, packets, np.random.default_rng((traffic.seed, 4)))
     end = int(logs[RECEIVED].cycle.max()) + 1

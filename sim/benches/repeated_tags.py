@@ -43,9 +43,10 @@ def refuse_repeated_tags(config: Config, source: NDArray[np.int64], tag_bits: in
 
 
 def refuse_early_tags(
-    config: Config, source: NDArray[np.int64], tag_bits: int, sent: NDArray[np.int64], taken: NDArray[np.int64]
-) -> None:
-    """Refuse a tag that comes again before the entries of the last packet with it are too old.
+    config: Config, source: NDArray[np.int64], tag_bits: int, sent: NDArray[np.int64], taken: NDArray[np.int64],
+    latest: int = 0,
+) -> None:  # fmt: skip
+    """Refuse a tag that comes again while entries or acknowledges of the last packet with it may be there.
 
     Parameters
     ----------
@@ -57,6 +58,8 @@ def refuse_early_tags(
         Width of a tag.
     sent, taken : ndarray, int64[packet]
         Cycles of its first flit at its source and of its last one at its destination.
+    latest : int
+        Cycles from a packet's arrival to the latest acknowledge, of all packets, that found no entry any more.
 
     Raises
     ------
@@ -68,11 +71,16 @@ def refuse_early_tags(
         return
     number = np.arange(len(source)) - np.searchsorted(source, source)
     again = np.flatnonzero((number >> tag_bits != 0) & ((number + 1) % max(found.ratio, 1) == 0))
+    if not len(again):
+        return
     gaps = sent[again] - taken[again - (1 << tag_bits)]
-    if len(again) and gaps.min() <= found.age_limit_cycles:
-        host, gap = source[again[np.argmin(gaps)]], gaps.min()
+    host, gap, limit = source[again[np.argmin(gaps)]], gaps.min(), found.age_limit_cycles
+    where = f"a tag of host {host} comes again {gap} cycles after the last packet with it has arrived"
+    if gap <= limit:
         other = f", or traffic.acknowledge.age_limit_cycles below {gap}" if gap > 1 else ""
+        raise UserError(f"router.tag_bits must be above {tag_bits}{other}: {where}, whose entries live for {limit}")
+    if gap <= latest:
         raise UserError(
-            f"router.tag_bits must be above {tag_bits}{other}: a tag of host {host} comes again {gap} cycles after the "
-            f"last packet with it has arrived, whose entries live for {found.age_limit_cycles}"
+            f"router.tag_bits must be above {tag_bits}: {where}, and acknowledges come up to {latest} cycles after "
+            f"their packet, when its entries are gone (traffic.acknowledge.age_limit_cycles: {limit})"
         )

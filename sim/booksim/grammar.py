@@ -4,6 +4,7 @@ Of all patterns the scanner takes the longest match, the first one of equals. Li
 no files that include others. A parameter of the command line is read as ``key=value;``.
 """
 
+import codecs
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -11,7 +12,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from hopforge.model.errors import UserError
-from hopforge.model.input_file import read_input_text
+from hopforge.model.input_file import read_input, read_input_text
 
 #: of a configuration: written by a person
 LARGEST_MIB = 1
@@ -91,6 +92,8 @@ def read_settings(words: Sequence[str]) -> list[Setting]:
 
 def _text(path: Path) -> str:
     try:
+        if read_input(path, LARGEST_MIB).startswith(codecs.BOM_UTF8):
+            raise BooksimError(f"{path}:1: BookSim takes no byte-order mark before the text; save the file without one")
         return read_input_text(path, LARGEST_MIB)
     except UnicodeDecodeError as error:
         raise BooksimError(f"{path}: not UTF-8 text (byte {error.start})") from error

@@ -41,8 +41,9 @@ def bench_facts(table: pd.DataFrame) -> Iterator[Fact]:
     elif "million_per_s" in table:
         yield from _range(table, "million_per_s", "messages a second", "million")
     if "same_results" in table:
-        other = int((~table["same_results"].astype(bool)).sum())
-        yield Fact("cases with other results", f"{other}", f"of {len(table)}")
+        compared = table["same_results"].dropna()
+        left = f", {len(table) - len(compared)} not compared" if len(compared) < len(table) else ""
+        yield Fact("cases with other results", f"{int((~compared.astype(bool)).sum())}", f"of {len(compared)}{left}")
 
 
 def _range(table: pd.DataFrame, column: str, what: str, unit: str) -> Iterator[Fact]:

@@ -191,6 +191,7 @@ _COUNTERS = [
     ("notes", "i8"),  # feedback that has arrived
     ("flits_added", "i8"),  # beyond the listed packets: of acknowledges that were made
     ("acks_alive", "i8"),  # under way, or waiting
+    ("acks_late", "i8"),  # cycles from a packet's arrival to the latest of those that found no entry
     ("heads_here", "i8"),  # entries to be made in this cycle ...
     ("acks_here", "i8"),  # ... and acknowledges to be looked at
     ("reward", "f8"),  # that `agent` is told of

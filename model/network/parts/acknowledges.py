@@ -4,7 +4,7 @@ from typing import Any
 
 from numba import int64
 
-from hopforge.model.dqn.acknowledges import FORWARD, HOME, acknowledge, leave_own, leave_queue, take_own
+from hopforge.model.dqn.acknowledges import FORWARD, HOME, NO_ENTRY, acknowledge, leave_own, leave_queue, take_own
 from hopforge.model.dqn.dense import part
 from hopforge.model.dqn.headers import deliver
 from hopforge.model.dqn.tables import COUNTERS, FIELDS, NONE, TIME, Tables, add_entry, expire
@@ -140,6 +140,8 @@ def take_acknowledge(net: Net, tables: Any, router: int, p: int, now: int) -> No
     if result == FORWARD:
         send_hop(net, p, router, port, 1, now)
         return
+    if result == NO_ENTRY:
+        net.acks_late = max(int64(net.acks_late), now - trail.made)
     if result == HOME:
         count_class(net, ACKNOWLEDGES, now - trail.made, int64(trail.in_network))
     net.acks_alive -= 1

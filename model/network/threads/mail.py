@@ -147,7 +147,8 @@ def take_flits(
         for e in range(count):
             n = int64(0)
             if piece == -2:
-                load_heads(net, int32s(at), e, count)
+                if net.far != 0:
+                    load_heads(net, int32s(at), e, count)
                 n = int64(int32s(at)[e])
             else:
                 if e + AHEAD < count:

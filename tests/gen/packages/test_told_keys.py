@@ -60,3 +60,13 @@ def test_ports_of_a_lookup_are_refused_where_routes_have_several() -> None:
     config = configured(ECMP + LOOKUP, "{per: flow}")
     with pytest.raises(UserError, match=r"^lookup\.cache\.output_kind must be port_set .* several ports, not port$"):
         router_design(config)
+
+
+def test_sets_of_ports_are_refused_where_routes_have_one() -> None:
+    config = parse_config(
+        "name: x\ntopology: {kind: mesh, radices: [2, 2]}\nlookup: {cache: {output_kind: port_set}}\n"
+        "router: {route_computation: lookup, flit_bits: 64}\n"
+    )
+    told = r"^lookup\.cache\.output_kind must be port for routing\.algorithm dor, .* have one port, not port_set$"
+    with pytest.raises(UserError, match=told):
+        router_design(config)

@@ -105,3 +105,13 @@ def test_an_escape_is_out_of_reach_where_virtual_channels_are_given_before_they_
         Simulation(parse_config(text + "router: {vcs: 3}\n"), 0.1, 1)
     for router in ("vc_release: credits", "switching: vct", "switching: saf"):
         Simulation(parse_config(text + f"router: {{vcs: 3, {router}}}\n"), 0.1, 1)
+
+
+def test_a_cycle_of_answers_that_cover_those_of_the_algorithm_is_told_as_such() -> None:
+    """0.2→4 → 4.0→0 goes back where it came from: no packet does, but Valiant over leaves has other cycles."""
+    config = parse_config(
+        "name: x\ntopology: {kind: clos, pods: 1, leaves: 4, middles: 2, hosts_per_router: 2}\n"
+        "routing: {algorithm: booksim_val}\nrouter: {vcs: 4}\n"
+    )
+    with pytest.raises(DeadlockError, match=r"cycle of channels that the proof, .* cannot rule out: 0\.2→4"):
+        Simulation(config, 0.1, 1)

@@ -150,3 +150,21 @@ def test_tags_of_a_run_that_come_again_too_early() -> None:
     assert recorded(configuration(tags=4, acknowledge=", age_limit_cycles: 20"), 160).packets > 60
     with pytest.raises(UserError, match=r"^router.tag_bits must be above 4.*: a tag of host .* live for 200$"):
         recorded(configuration(tags=4, acknowledge=", age_limit_cycles: 200"), 160)
+
+
+def test_tags_that_come_again_before_a_late_acknowledge() -> None:
+    """Its entries are gone: in hardware such an acknowledge would take the entry of the packet that has its tag now."""
+    late = ", age_limit_cycles: 10, delay_cycles: "
+    told = r"^router.tag_bits must be above 3: a tag of host .* acknowledges come up to \d+ cycles after their packet, "
+    with pytest.raises(UserError, match=told):
+        recorded(configuration(tags=3, acknowledge=f"{late}40"), 300, 0.15)
+    assert recorded(configuration(tags=4, acknowledge=f"{late}40"), 300, 0.15).packets > 3 * 16
+
+
+@pytest.mark.parametrize("latest", [10, 11])
+def test_a_tag_comes_again_behind_the_latest_acknowledge(latest: int) -> None:
+    """Of one host: two tags, so the third packet has that of the first, 11 cycles after that has arrived."""
+    config = configuration(tags=1, acknowledge=", age_limit_cycles: 9")
+    sent, taken = np.array([0, 5, 21]), np.array([10, 20, 30])
+    with pytest.raises(UserError, match="up to 11 cycles") if latest == 11 else nullcontext():
+        refuse_early_tags(config, np.zeros(3, np.int64), 1, sent, taken, latest)

@@ -37,6 +37,7 @@ def test_keys_values_comments_and_parameters(tmp_path: Path) -> None:
     ("injection_rate = 1e999;", ":1: injection_rate: 1e999 is too large a number"),
     (b"// caf\xe9\nk = 8;", ": not UTF-8 text"),
     (b"k = 8;\0", ": not UTF-8 text"),
+    (b"\xef\xbb\xbfk = 8;", ":1: BookSim takes no byte-order mark before the text"),
     ("k = 8;" * 200_000, ": holds more than 1 MiB"),
 ])  # fmt: skip
 def test_what_booksim_does_not_take_is_one_line_with_its_place(tmp_path: Path, text: str | bytes, message: str) -> None:

@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from hopforge.sim.pages.bench_outcome import bench_facts
 from hopforge.sim.pages.compare import Subject, compare_results
 from hopforge.sim.pages.compare_write import comparison_rows, write_comparison
 from hopforge.sim.pages.explore import explorer, side_by_side
@@ -15,7 +16,7 @@ from hopforge.sim.pages.glance import glance
 from hopforge.sim.pages.outcome import outcome
 from hopforge.sim.pages.page import result_page
 from hopforge.sim.pages.plotted import plotted
-from hopforge.sim.pages.report import Explorer, Report, Section, Table
+from hopforge.sim.pages.report import Explorer, Fact, Report, Section, Table
 
 MESH = {
     "topology": {"kind": "mesh", "radices": [4, 4]}, "router": {"vcs": 2, "buffer_flits": 8},
@@ -137,6 +138,14 @@ def test_a_bench_says_what_it_is_about(columns: dict[str, Any], cards: list[str]
     machine = {"machine": "x86_64", "processor": "", "system": "Linux", "python": "3.11", "clock": "process time"}
     result = measured("bench", columns, ["bench", "net"], **machine)
     assert said(result) == ["machine x86_64", *cards]
+
+
+@pytest.mark.parametrize(("same", "value", "note"), [
+    ([True, np.nan, False, np.nan], "1", "of 2, 2 not compared"), ([np.nan] * 4, "0", "of 0, 4 not compared"),
+    ([True] * 4, "0", "of 4"),
+])  # fmt: skip
+def test_cases_that_were_not_compared_are_not_the_same(same: list[Any], value: str, note: str) -> None:
+    assert list(bench_facts(pd.DataFrame({"same_results": same}))) == [Fact("cases with other results", value, note)]
 
 
 def reproduced(name: str, of: str, deviation: list[float]) -> ResultSet:

@@ -240,6 +240,7 @@ def test_jobs_that_have_no_place(jobs: tuple[str, ...], words: str) -> None:
 
 KEYS = [
     ("{ranks: 4, start_us: -1, program: {kind: dpsnn}}", "jobs[0].start_us: must be at least 0.0, not -1"),
+    ("{ranks: 4, start_us: 1.1e+10, program: {kind: dpsnn}}", "jobs[0].start_us: must be at most 10000000000.0, not 1"),
     ("{ranks: 4, start_us: .nan, program: {kind: dpsnn}}", "jobs[0].start_us: expected a number, not '.nan'"),
     ("{ranks: 4, start: 1, program: {kind: dpsnn}}", "jobs[0].start: unknown key; did you mean 'start_us'?"),
     ("{ranks: 4, program: {kind: dpsnn, rate: 3}}", "jobs[0].program.rate: unknown key; did you mean 'rate_hz'?"),
