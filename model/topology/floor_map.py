@@ -132,6 +132,7 @@ def draw_channel_values(topology: Topology, values: ArrayLike, *, title: str, la
     drawn.set_clim(0.0, max(float(value.max(initial=0.0)), 1e-9))
     axes.add_collection(drawn)
     bar = figure.colorbar(drawn, ax=axes, shrink=0.9)
-    bar.set_label(label, fontsize=9, color="#222222")
+    words = f"{label}, {value.min():.3g} to {value.max():.3g}" if len(value) else label
+    bar.set_label(words, fontsize=9, color="#222222")
     bar.ax.tick_params(labelsize=8)
     save_figure(figure, path)

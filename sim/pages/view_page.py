@@ -62,7 +62,8 @@ def view_page(result: ResultSet, command: str) -> Report:
         Its tables do not fit its network.
     """
     data = network_view(result)
-    caption = f"{data['how'][:1].upper()}{data['how'][1:]}. {_HOW} {' '.join(data['notes'])}".strip()
+    way = " Type two routers to see the way from one to the other." if data["ways"] else ""
+    caption = f"{data['how'][:1].upper()}{data['how'][1:]}. {_HOW}{way} {' '.join(data['notes'])}".strip()
     view = NetworkView(f"{data['title']} ({result.kind})", data, caption, result.command)
     return Report(
         f"{data['title']}: {data['name']}", view_facts(data), [Section("Network", items=[view])],

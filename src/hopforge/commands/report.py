@@ -56,7 +56,7 @@ def report(
 
 def view(
     folder: Annotated[
-        Path, typer.Argument(metavar="RESULT", help="Folder of a result of net, series, trace or hits.")
+        Path, typer.Argument(metavar="RESULT", help="Folder of a result of net, series, trace, hits, route or app.")
     ],
     output: Annotated[
         Path | None, typer.Option("--output", "-o", metavar="FILE", help="The page (default: RESULT/view.html).")
