@@ -37,7 +37,7 @@ def one_result(folder: Path, ignore: Path, progress: Callable[[int, int], None] 
     found = find_results(folder, ignore, progress)
     own = [result for result in found.sets if result.folder == "." and has_network(result)]
     chosen = own or [result for result in found.sets if has_network(result)]
-    known = ", ".join(NETWORK_KINDS)
+    known = ", ".join(NETWORK_KINDS) + " of a graph"  # of other programs `app` tells no links
     if not chosen:
         damaged = f"; {found.problems[0]}" if found.problems else ""
         raise UserError(f"{folder}: no result of {known} in it{damaged}")

@@ -299,14 +299,14 @@ def test_damaged_tables_are_one_line(
 @pytest.mark.parametrize(
     ("files", "words"),
     [
-        ({}, "no result of net, series, trace, hits, route, app in it"),
-        ({"metadata.json": "{"}, "no result of net, series, trace, hits, route, app in it; metadata.json: "),
+        ({}, "no result of net, series, trace, hits, route, app of a graph in it"),
+        ({"metadata.json": "{"}, "no result of net, series, trace, hits, route, app of a graph in it; metadata.json: "),
         ({"metadata.json": '{"command": ["hopforge", "net"]}'}, "no result of net"),
         # the network of a sweep stands for many runs
         (
             {"metadata.json": '{"command": ["hopforge", "sweep"], "config": {"name": "a", "topology": '
                               '{"kind": "torus", "radices": [3, 3]}}}'},
-            "no result of net, series, trace, hits, route, app in it",
+            "no result of net, series, trace, hits, route, app of a graph in it",
         ),
         (
             {"metadata.json": '{"command": ["hopforge", "net"], "config": {"name": "a", "topology": '
