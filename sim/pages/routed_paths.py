@@ -82,7 +82,7 @@ def next_channels(result: ResultSet, config: Config, topology: Topology, notes: 
     UserError
         A file that is damaged, or of another network.
     """
-    names = sorted((int(found[1] or 0), name) for name in result.headless if (found := _NEXT_HOPS.fullmatch(name)))
+    names = sorted((int(named[1] or 0), name) for name in result.headless if (named := _NEXT_HOPS.fullmatch(name)))
     if not names:
         return []
     ends, routers = topology.channels(), topology.routers
