@@ -169,7 +169,7 @@ def test_the_command_and_python_say_the_same(tmp_path: Path, monkeypatch: pytest
 def test_a_comparison_does_not_overwrite_what_it_compares(tmp_path: Path, place: str) -> None:
     for name in ("a", "b"):
         (tmp_path / name).mkdir()
-        runs([20.0, 21.0]).to_csv(tmp_path / name / "runs.csv", index=False)
+        runs([20.0, 21.0]).to_parquet(tmp_path / name / "runs.parquet")
         (tmp_path / name / "metadata.json").write_text(json.dumps({"command": ["hopforge", "sweep", f"{name}.yml"]}))
     (tmp_path / "c").mkdir()
     run = CliRunner().invoke(cli.app, [
@@ -178,7 +178,7 @@ def test_a_comparison_does_not_overwrite_what_it_compares(tmp_path: Path, place:
     assert isinstance(run.exception, UserError), run.output
     assert str(run.exception).endswith(": is a result that is compared, and is not overwritten; name another folder")
     for name in ("a", "b"):
-        assert sorted(path.name for path in (tmp_path / name).iterdir()) == ["metadata.json", "runs.csv"]
+        assert sorted(path.name for path in (tmp_path / name).iterdir()) == ["metadata.json", "runs.parquet"]
         assert json.loads((tmp_path / name / "metadata.json").read_text())["command"][2] == f"{name}.yml"
 
 
