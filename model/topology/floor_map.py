@@ -132,6 +132,15 @@ def draw_channel_values(topology: Topology, values: ArrayLike, *, title: str, la
     drawn.set_clim(0.0, max(float(value.max(initial=0.0)), 1e-9))
     axes.add_collection(drawn)
     bar = figure.colorbar(drawn, ax=axes, shrink=0.9)
-    bar.set_label(label, fontsize=9, color="#222222")
+    bar.set_label(f"{label}{_range_words(value)}", fontsize=9, color="#222222")
     bar.ax.tick_params(labelsize=8)
     save_figure(figure, path)
+
+
+def _range_words(value: NDArray[np.float64]) -> str:
+    """Say the lowest and the highest value, both as exactly as the highest to three digits."""
+    if not len(value):
+        return ""
+    digits = 2 - int(np.floor(np.log10(max(abs(float(value.max())), 1e-9))))
+    low, high = (f"{round(float(each), digits):g}" for each in (value.min(), value.max()))
+    return f": all {high}" if low == high else f": {low} to {high}"

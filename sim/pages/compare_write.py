@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from hopforge.model.errors import UserError
 from hopforge.model.output.plots import Line, draw_lines, new_figure, save_figure, style_axes
 from hopforge.model.output.results import command_words, package_versions, staged, write_metadata, write_tables
 from hopforge.sim.pages.compare import Comparison, Subject
@@ -58,7 +59,15 @@ def comparison_lines(found: Comparison) -> list[list[str]]:
 
 
 def write_comparison(found: Comparison, folder: Path) -> None:
-    """Write table (CSV, Parquet), plot (PNG; of results over loads) and metadata (JSON)."""
+    """Write table (CSV, Parquet), plot (PNG; of results over loads) and metadata (JSON).
+
+    Raises
+    ------
+    UserError
+        The folder is that of a result, whose metadata would be lost.
+    """
+    if folder.resolve() in [Path(each.name).resolve() for each in (found.first, found.second)]:
+        raise UserError(f"{folder}: is a result that is compared, and is not overwritten; name another folder")
     changed = {key: list(values) for key, values in found.changed.items()}
     with staged(folder) as scratch:
         write_tables(scratch, {"comparison": found.table})

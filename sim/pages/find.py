@@ -67,6 +67,8 @@ class ResultSet:
         Name of the file that each table was read from.
     pictures : dict of str to bytes
         PNG files by name.
+    headless : dict of str to Path
+        CSV files without headings, by name; they are not read.
     page : Report or None
         A page that the run wrote itself.
     covers : tuple of str
@@ -80,6 +82,7 @@ class ResultSet:
     tables: dict[str, pd.DataFrame] = field(default_factory=dict)
     files: dict[str, str] = field(default_factory=dict)
     pictures: dict[str, bytes] = field(default_factory=dict)
+    headless: dict[str, Path] = field(default_factory=dict)
     page: Report | None = None
     covers: tuple[str, ...] = ()
     files_of_run: frozenset[str] | None = None
@@ -258,6 +261,7 @@ def _read(path: Path, target: ResultSet) -> bool:
         return True  # the same table, read from Parquet
     table = pd.read_parquet(path) if ending == ".parquet" else _read_csv(path)
     if table is None:
+        target.headless[printable(path.name)] = path
         return False
     target.tables[name], target.files[name] = table, printable(path.name)
     return True

@@ -136,7 +136,7 @@ def _network(result: ResultSet) -> Iterator[Fact]:
     elif not ("synth" in result.tables and set(_FIXED_BLOCKS) & set(result.command.split())):
         kind, words = network_words(result.config, "synth" if "synth" in result.tables else result.kind)
         if kind:
-            yield Fact("network", kind, words)
+            yield Fact("network", kind.replace("_", " "), words)  # its words may stand on two lines
 
 
 def _plain(value: Any) -> str:

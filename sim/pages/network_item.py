@@ -34,5 +34,6 @@ def report_view(result: ResultSet, budget: ViewBudget) -> tuple[NetworkView | No
     if size > min(budget.one, budget.left):
         return None, f"The network is not drawn here: {size / (1 << 20):.1f} MiB. hopforge view draws it in a page."
     budget.left -= size
-    words = f"{view_facts(data)} {data['how'][:1].upper()}{data['how'][1:]}. Click a router. {' '.join(data['notes'])}"
+    do = "Click a router, or type two to see the way between them." if data["ways"] else "Click a router."
+    words = f"{view_facts(data)} {data['how'][:1].upper()}{data['how'][1:]}. {do} {' '.join(data['notes'])}"
     return NetworkView("The network", data, words.strip(), result.command), ""

@@ -20,12 +20,14 @@ __all__ = ["NETWORK_KINDS", "channel_values", "has_network", "network_of", "resu
 #: commands whose results have a network of simulated routers
 _SIMULATED = ("net", "series", "trace")
 _PLACES = ("router", "port", "vc")
-NETWORK_KINDS = (*_SIMULATED, "hits")
+NETWORK_KINDS = (*_SIMULATED, "hits", "route", "app")
 """Commands whose results the viewer draws with values."""
 
 
 def has_network(result: ResultSet) -> bool:
     """Tell whether the result says which network it is of, and has values for it."""
+    if result.kind == "app" and "links" not in result.tables:
+        return False
     return result.kind in NETWORK_KINDS and isinstance(result.config.get("topology"), Mapping)
 
 

@@ -19,6 +19,7 @@ from hopforge.sim.packet.settings import packet_settings
 from hopforge.sim.pages.find import ResultSet
 from hopforge.sim.pages.network_result import channel_values, network_of, result_config, table_columns
 from hopforge.sim.pages.packet_ways import packet_ways
+from hopforge.sim.pages.routed_paths import busy_links, link_paths, next_channels, way_bytes
 
 __all__ = ["MOST_BUFFERS", "network_view", "view_facts"]
 
@@ -27,7 +28,7 @@ MOST_BUFFERS, MOST_FRAME_BYTES = 400_000, 12 << 20
 
 
 def network_view(result: ResultSet) -> dict[str, Any]:
-    """Return what the viewer draws of a result of `net`, `series`, `trace` or `hits`, as plain data.
+    """Return what the viewer draws of a result of one of `NETWORK_KINDS`, as plain data.
 
     Raises
     ------
@@ -37,10 +38,11 @@ def network_view(result: ResultSet) -> dict[str, Any]:
     config = result_config(result)
     topology = network_of(result, config)
     view = _network(topology) | {"title": config.name, "scale": list(STOPS), "nothing": NOTHING, "notes": []}
-    view["measures"] = _measures(result, topology, view["notes"])
+    view["measures"] = _measures(result, config, topology, view["notes"])
     view["time"] = _time(result, config, topology)
     view["tables"] = _tables(result, view["notes"])
     view["packets"] = packet_ways(result)
+    view["ways"] = _ways(result, config, topology, view["notes"])
     return view
 
 
@@ -78,8 +80,11 @@ def _spacing(places: NDArray[np.float64]) -> float:
     return max(float(np.median(nearest[:, 1])), 1e-6)
 
 
-def _measure(of: str, name: str, unit: str, frames: ArrayLike, limits: tuple[float, float], words: str = "") -> Any:
-    """Return a value of every link or router in each frame; what is not finite has no colour."""
+def _measure(
+    of: str, name: str, unit: str, frames: ArrayLike, limits: tuple[float, float], words: str = "", *,
+    whole: bool = False,
+) -> Any:  # fmt: skip
+    """Return a value of every link or router in each frame; what is not finite has no colour; `whole`: a count."""
     values = np.atleast_2d(np.asarray(frames, np.float64))
     low, high = limits
     known = np.isfinite(values)
@@ -89,7 +94,7 @@ def _measure(of: str, name: str, unit: str, frames: ArrayLike, limits: tuple[flo
     data = np.where(known, np.rint(levels * top), top + 1)
     return {
         "of": of, "name": name, "unit": unit, "low": low, "high": high, "top": top, "frames": len(values),
-        "values": pack(data, "u2" if wide else "u1"), "words": words,
+        "values": pack(data, "u2" if wide else "u1"), "words": words, "whole": whole,
     }  # fmt: skip
 
 
@@ -102,7 +107,13 @@ def _nice(value: float) -> float:
     return float(next(step * power for step in steps if step * power >= value * 0.999))
 
 
-def _measures(result: ResultSet, topology: Topology, notes: list[str]) -> list[Any]:
+def _measures(result: ResultSet, config: Config, topology: Topology, notes: list[str]) -> list[Any]:
+    if result.kind == "route":
+        return _routed(result, config, topology)
+    if result.kind == "app":
+        busy = busy_links(result, topology)
+        top = 0.0 if busy is None else min(100.0, _nice(float(busy.max(initial=0.0))))
+        return [] if busy is None else [_measure("links", "busy", "%", busy, (0.0, top), "of the makespan")]
     found = [*_over_time(result, topology, notes)]
     loads = None if found else channel_values(result, topology, "channels", ["load"])
     if loads is not None and loads.size:
@@ -118,6 +129,41 @@ def _measures(result: ResultSet, topology: Topology, notes: list[str]) -> list[A
         low = max(0.0, 100.0 - np.ceil((100.0 - lowest) / step) * step)
         found.append(_measure("routers", "hit rate", "%", rate, (float(low), 100.0), "route lookups of all its ports"))
     return found
+
+
+def _routed(result: ResultSet, config: Config, topology: Topology) -> list[Any]:
+    """Return paths over each link, and entries of routers where they differ."""
+    found = []
+    paths = link_paths(result, config, topology)
+    if paths is not None and np.isfinite(paths).any():
+        top = _nice(float(np.nanmax(paths)))
+        found.append(_measure("links", "paths", "", paths, (0.0, top), "all to all", whole=True))
+    routers = result.tables.get("routers")
+    # with failures: what the tables then hold, and what was written into them
+    for column, name in (("entries", "entries"), ("entries_after", "entries"), ("written", "entries written")):
+        if routers is None or column not in routers:
+            continue
+        table = table_columns(result, "routers", ("router", column))
+        assert table is not None
+        _check_routers(result, "routers", table["router"].to_numpy(), topology)
+        entries = np.full(topology.routers, np.nan)
+        entries[table["router"].to_numpy(np.int64)] = table[column].to_numpy(np.float64)
+        entries[failed_switches(topology, config.failed)] = np.nan
+        if np.nanmin(entries) < np.nanmax(entries):
+            found.append(_measure("routers", name, "", entries, (0.0, _nice(float(np.nanmax(entries)))), whole=True))
+    return found
+
+
+def _ways(result: ResultSet, config: Config, topology: Topology, notes: list[str]) -> list[Any]:
+    """Return the channel by which each router leaves for each destination, a table for every path number."""
+    if result.kind != "route":
+        return []
+    kind = "u1" if way_bytes(topology) == 1 else "u2"
+    none = 255 if kind == "u1" else 65535
+    return [
+        pack(np.where(table < 0, none, table), kind) | {"none": none}
+        for table in next_channels(result, config, topology, notes)
+    ]
 
 
 def _over_time(result: ResultSet, topology: Topology, notes: list[str]) -> list[Any]:

@@ -37,7 +37,7 @@ def one_result(folder: Path, ignore: Path, progress: Callable[[int, int], None] 
     found = find_results(folder, ignore, progress)
     own = [result for result in found.sets if result.folder == "." and has_network(result)]
     chosen = own or [result for result in found.sets if has_network(result)]
-    known = ", ".join(NETWORK_KINDS)
+    known = ", ".join(NETWORK_KINDS) + " of a graph"  # of other programs `app` tells no links
     if not chosen:
         damaged = f"; {found.problems[0]}" if found.problems else ""
         raise UserError(f"{folder}: no result of {known} in it{damaged}")
@@ -62,7 +62,8 @@ def view_page(result: ResultSet, command: str) -> Report:
         Its tables do not fit its network.
     """
     data = network_view(result)
-    caption = f"{data['how'][:1].upper()}{data['how'][1:]}. {_HOW} {' '.join(data['notes'])}".strip()
+    way = " Type two routers to see the way from one to the other." if data["ways"] else ""
+    caption = f"{data['how'][:1].upper()}{data['how'][1:]}. {_HOW}{way} {' '.join(data['notes'])}".strip()
     view = NetworkView(f"{data['title']} ({result.kind})", data, caption, result.command)
     return Report(
         f"{data['title']}: {data['name']}", view_facts(data), [Section("Network", items=[view])],

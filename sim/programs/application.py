@@ -354,7 +354,7 @@ def trace_rows(trace: Trace | Schedule) -> list[tuple[str, str]]:
     return [
         ("program", f"{trace.name}, {trace.ranks} ranks"),
         ("calls", ", ".join(f"{count:,} {name}" for name, count in calls.most_common())),
-        ("operations", f"{flops:.6g}"),
+        ("operations", f"{flops:,.0f}"),
     ]
 
 

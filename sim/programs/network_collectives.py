@@ -113,10 +113,8 @@ class CollectiveRun:
         yield "network", f"{design.network}, {len(design.hosts)} hosts"
         yield "plane", f"words of {p.width_bits} bits, {p.groups} groups of {p.buffer_flits} flits at each input"
         yield "routers", f"flits of {config.traffic.flit_bytes} bytes, {router.vcs} VCs of {router.buffer_flits} flits"
-        yield (
-            "both",
-            f"cycle {cycle_ns(config):.4g} ns, links of up to {longest} cycles, {self.setup.host_cycles} to hosts",
-        )
+        latency = f"links of up to {longest} cycle{'' if longest == 1 else 's'}"
+        yield "both", f"cycle {cycle_ns(config):.4g} ns, {latency}, {self.setup.host_cycles} to hosts"
         for number, tree in enumerate(design.trees):
             yield f"group {number}", f"{len(tree.hosts)} hosts, root router {tree.root}, depth {tree.depth}"
 

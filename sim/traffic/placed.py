@@ -152,7 +152,7 @@ def untimed_rows(program: Program, speed: float | None, key: str) -> list[tuple[
     """Say that computations of a program take no time, if there are any: subject and words; `speed`: of `key`."""
     if speed or not program.flops:
         return []
-    return [("computing", f"takes no time without {key}; the program has {program.flops:.6g} operations")]
+    return [("computing", f"takes no time without {key}; the program has {program.flops:,.0f} operations")]
 
 
 def check_computing(config: ProgramWorkload, speed: float | None, key: str) -> None:

@@ -115,7 +115,7 @@
         var measure = pair[1];
         if (!measure) { return; }
         var one = legend.appendChild(element("div"));
-        one.appendChild(element("span", pair[0] + ": " + measure.name + (measure.unit === "%" ? "" : ", " + measure.unit)));
+        one.appendChild(element("span", pair[0] + ": " + V.named(measure)));
         var scale = one.appendChild(element("div", null, { class: "scale" }));
         scale.appendChild(element("span", V.say(measure.low, measure.unit)));
         var bar = scale.appendChild(element("i"));
@@ -125,7 +125,7 @@
     }
 
     function showPanel() {
-      if (state.way) { V.showStop(panel, data.packets[state.way.number], state.way.step); }
+      if (state.way) { state.way.show(state.way.step); }
       else if (state.chosen >= 0) { V.showRouter(panel, net, state, state.chosen); }
       else { panel.replaceChildren(element("p", "Click a router, or type its number: its ports, virtual channels and caches appear here.", { class: "soft" })); }
       panel.querySelectorAll(".scroll").forEach(function (box) { HopforgeTables.watch(box, box.nextElementSibling); });
@@ -135,30 +135,63 @@
     function choose(router) {
       state.chosen = router;
       if (controls.router) { controls.router.value = router < 0 ? "" : String(router); }
-      if (controls.packet) { controls.packet.value = "0"; follow(-1); return; }
+      if (controls.packet) { controls.packet.value = "0"; }
+      if (controls.source) { controls.source.value = controls.target.value = ""; }
+      if (controls.step) { follow(null); return; }
       showPanel(); repaint(false);
     }
 
-    function follow(number) {
-      if (number < 0) { state.way = null; controls.step.disabled = true; showPanel(); repaint(false); return; }
-      var stops = data.packets[number].stops, channels = [];
+    // a way: channels, the router of each stop, and what the panel shows of a stop
+    function follow(way) {
+      state.way = way;
+      controls.step.disabled = !way;
+      if (!way) { showPanel(); repaint(false); return; }
+      state.chosen = -1;
+      if (controls.router) { controls.router.value = ""; }
+      controls.step.max = String(way.routers.length - 1);
+      setStep(0);
+    }
+
+    function packetWay(number) {
+      var packet = data.packets[number], stops = packet.stops, channels = [];
       stops.forEach(function (stop) {
         var c = stop.router >= 0 && stop.router < data.routers && stop.out_port >= 0 ? V.channelAt(net, stop.router, stop.out_port) : -1;
         if (c >= 0) { channels.push(c); }
       });
-      state.chosen = -1;
-      state.way = { number: number, step: 0, router: -1, channels: channels };
-      controls.step.max = String(stops.length - 1); controls.step.disabled = false;
-      setStep(0);
+      var routers = stops.map(function (stop, step) {
+        var near = step === 0 ? stops[1] : stop.router < 0 ? stops[step - 1] : stop;
+        return near ? near.router : -1;
+      });
+      return { channels: channels, routers: routers, show: function (step) { V.showStop(panel, packet, step); } };
+    }
+
+    function pairWay() {
+      var source = parseInt(controls.source.value, 10), target = parseInt(controls.target.value, 10);
+      if (!(source >= 0 && source < data.routers && target >= 0 && target < data.routers)) { follow(null); return; }
+      var way = V.pairWay(net, controls.path ? Number(controls.path.value) : 0, source, target);
+      way.show = function (step) { V.showWay(panel, net, state, way, step); };
+      follow(way);
+      setStep(way.routers.length - 1);  // all of it at first
     }
 
     function setStep(step) {
-      var stops = data.packets[state.way.number].stops, way = state.way;
-      way.step = Math.max(0, Math.min(step, stops.length - 1));
-      var near = way.step === 0 ? stops[1] : stops[way.step].router < 0 ? stops[way.step - 1] : stops[way.step];
-      way.router = near ? near.router : -1;
+      var way = state.way;
+      way.step = Math.max(0, Math.min(step, way.routers.length - 1));
+      way.router = way.routers[way.step];
       controls.step.value = String(way.step);
       showPanel(); repaint(false);
+    }
+
+    function endOfPair(name) {
+      var found = labelled(top, name, element("input", null, { type: "number", min: "0", max: String(data.routers - 1), placeholder: "0–" + (data.routers - 1) }));
+      found.addEventListener("change", pairWay);
+      return found;
+    }
+
+    function stopSlider() {
+      controls.step = labelled(top, "stop", slider(1, 0, "stop of the way"));
+      controls.step.disabled = true;
+      controls.step.addEventListener("input", function () { setStep(Number(controls.step.value)); });
     }
 
     function setFrame(frame) {
@@ -218,10 +251,20 @@
       }
       if (data.packets.length) {
         controls.packet = labelled(top, "packet", choice(["none"].concat(data.packets.map(function (one) { return one.name; }))));
-        controls.packet.addEventListener("change", function () { follow(Number(controls.packet.value) - 1); });
-        controls.step = labelled(top, "stop", slider(1, 0, "stop of the packet"));
-        controls.step.disabled = true;
-        controls.step.addEventListener("input", function () { setStep(Number(controls.step.value)); });
+        controls.packet.addEventListener("change", function () {
+          var number = Number(controls.packet.value) - 1;
+          follow(number < 0 ? null : packetWay(number));
+        });
+        stopSlider();
+      }
+      if (data.ways.length) {
+        controls.source = endOfPair("way from");
+        controls.target = endOfPair("to");
+        if (data.ways.length > 1) {
+          controls.path = labelled(top, "path", choice(data.ways.map(function (_, number) { return String(number); })));
+          controls.path.addEventListener("change", pairWay);
+        }
+        stopSlider();
       }
       var zooming = top.appendChild(element("div", null, { class: "together" }));
       [["+", 1.4], ["−", 1 / 1.4]].forEach(function (one) {
@@ -257,7 +300,7 @@
     if (!state.links) { state.share = 100; }
     build(); sort(); tell(); showLegend(); showPanel();
     paint();  // at once: nothing to wait for
-    if (data.packets.length && !links.length) { controls.packet.value = "1"; follow(0); }
+    if (data.packets.length && !links.length) { controls.packet.value = "1"; follow(packetWay(0)); }
   }
 
   // fingers and mouse: drag to move, wheel or two fingers to zoom, a click without a move

@@ -80,7 +80,11 @@ var HopforgeView = window.HopforgeView || {};
   HopforgeView.value = function (measure, frame, index) {
     if (!measure) { return null; }
     var raw = measure.all[Math.min(frame, measure.frames - 1) * measure.size + index];
-    return raw > measure.top ? null : measure.low + raw / measure.top * (measure.high - measure.low);
+    if (raw > measure.top) { return null; }
+    var value = measure.low + raw / measure.top * (measure.high - measure.low);
+    if (!measure.whole) { return value; }
+    var step = Math.pow(10, Math.max(0, Math.ceil(Math.log10((measure.high - measure.low) / measure.top))));
+    return Math.round(value / step) * step;  // a number that is known no better than to this power of ten
   };
 
   function level(measure, frame, index) {

@@ -17,6 +17,9 @@
     return (Math.abs(value) >= 1000 ? Math.round(value).toString() : Number(value.toFixed(digits)).toString()) + (unit === "%" ? " %" : "");
   };
 
+  // a measure with its unit
+  V.named = function (measure) { return measure.name + (measure.unit && measure.unit !== "%" ? ", " + measure.unit : ""); };
+
   function table(heads, rows) {
     var box = element("div", null, { class: "scroll" }), found = element("table"), head = element("tr");
     heads.forEach(function (name) { head.appendChild(element("th", name, { scope: "col" })); });
@@ -51,16 +54,20 @@
     return found;
   }
 
+  // value of a channel in words
+  function carried(state, c) {
+    return state.down.links.has(c) ? "down" : V.say(V.value(state.links, state.frame, c), state.links.unit);
+  }
+
   function ports(net, state, router) {
     var rows = new Map();
     for (var h = 0; h < net.hostRouter.length; h++) {
-      if (net.hostRouter[h] === router) { rows.set(net.hostPort[h], [net.hostPort[h], "host " + h, "–", "–"]); }
+      if (net.hostRouter[h] === router) { rows.set(net.hostPort[h], [net.hostPort[h], "host " + h].concat(state.links ? ["–", "–"] : [])); }
     }
     for (var c = net.first[router]; c < net.first[router + 1]; c++) {
       var back = V.channelAt(net, net.to[c], net.far[c]);
-      var out = state.down.links.has(c) ? "down" : V.say(V.value(state.links, state.frame, c), "");
-      var into = back < 0 ? "–" : state.down.links.has(back) ? "down" : V.say(V.value(state.links, state.frame, back), "");
-      rows.set(net.port[c], [net.port[c], "router " + net.to[c], out, into]);
+      var row = [net.port[c], "router " + net.to[c] + (state.down.links.has(c) ? " (down)" : "")];
+      rows.set(net.port[c], row.concat(state.links ? [carried(state, c), back < 0 ? "–" : carried(state, back)] : []));
     }
     return Array.from(rows.keys()).sort(function (a, b) { return a - b; }).map(function (port) { return rows.get(port); });
   }
@@ -68,11 +75,12 @@
   V.showRouter = function (panel, net, state, router) {
     panel.replaceChildren(element("h4", "Router " + router + (state.down.routers.has(router) ? " (failed)" : "")));
     var facts = net.data.measures.filter(function (one) { return one.of === "routers"; }).map(function (one) {
-      return one.name + " " + V.say(V.value(one, state.frame, router), one.unit) + (one.unit === "%" ? "" : " " + one.unit);
+      return one.name + " " + V.say(V.value(one, state.frame, router), one.unit) + (one.unit && one.unit !== "%" ? " " + one.unit : "");
     });
     if (facts.length) { panel.appendChild(element("p", facts.join(", "))); }
-    panel.appendChild(element("h5", "Ports (load in flits per cycle)"));
-    panel.appendChild(table(["port", "leads to", "load out", "load in"], ports(net, state, router)));
+    var name = state.links ? state.links.name : "";
+    panel.appendChild(element("h5", name ? "Ports (links: " + V.named(state.links) + ")" : "Ports"));
+    panel.appendChild(table(["port", "leads to"].concat(name ? [name + " out", name + " in"] : []), ports(net, state, router)));
     var buffers = rowsOf(net, "buffers", router);
     if (buffers.length) {
       panel.appendChild(element("h5", "Input buffers: flits in each virtual channel"));
@@ -87,6 +95,34 @@
         return [row.port, row.lookups, row.lookups ? V.say(100 * row.hits / row.lookups, "%") : "–", row.compulsory, row.capacity, row.conflict];
       })));
     }
+  };
+
+  // way of a pair of routers by the tables of a path number: its channels and routers; it may end early
+  V.pairWay = function (net, path, source, target) {
+    var packed = net.data.ways[path], channels = [], routers = [source];
+    packed.all = packed.all || V.numbers(packed);
+    for (var at = source; at !== target && channels.length < net.data.routers;) {
+      var rank = packed.all[at * net.data.routers + target];
+      if (rank === packed.none) { break; }
+      channels.push(net.first[at] + rank);
+      at = net.to[net.first[at] + rank];
+      routers.push(at);
+    }
+    return { channels: channels, routers: routers, source: source, target: target };
+  };
+
+  V.showWay = function (panel, net, state, way, step) {
+    var hops = way.channels.length, arrives = way.routers[hops] === way.target;
+    panel.replaceChildren(element("h4", "From router " + way.source + " to router " + way.target + (arrives ? "" : ": no way")));
+    if (!arrives) { panel.appendChild(element("p", "The tables have no way between them: one has failed.")); return; }
+    panel.appendChild(element("p", hops + (hops === 1 ? " hop" : " hops") + "; stop " + step + " of " + hops + ": router " + way.routers[step] + "."));
+    var heads = ["stop", "router", "out by port"].concat(state.links ? [state.links.name] : []);
+    var whole = table(heads, way.routers.map(function (router, k) {
+      var c = way.channels[k], last = k === hops;
+      return [k, router, last ? "–" : net.port[c]].concat(state.links ? [last ? "–" : carried(state, c)] : []);
+    }));
+    whole.querySelectorAll("tbody tr")[step].classList.add("now");
+    panel.appendChild(whole);
   };
 
   var BEFORE = { "source queue": "in the ", "buffer": "in the ", "output queue": "in the ", "route computation": "waits for ", "VC allocation": "waits for ", "switch allocation": "waits for " };

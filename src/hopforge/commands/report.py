@@ -56,7 +56,8 @@ def report(
 
 def view(
     folder: Annotated[
-        Path, typer.Argument(metavar="RESULT", help="Folder of a result of net, series, trace or hits.")
+        Path,
+        typer.Argument(metavar="RESULT", help="Result of net, series, trace, hits, route, app (of a graph)."),
     ],
     output: Annotated[
         Path | None, typer.Option("--output", "-o", metavar="FILE", help="The page (default: RESULT/view.html).")
@@ -94,7 +95,7 @@ def view(
 
 
 def compare(
-    first: Annotated[Path, typer.Argument(metavar="RUN", help="Folder of a result of net, sweep, app or hits.")],
+    first: Annotated[Path, typer.Argument(metavar="RUN", help="Result of net, sweep, app or hits.")],
     second: Annotated[Path, typer.Argument(metavar="RUN", help="Another one of the same kind.")],
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="Folder of table and plot (default: build/compare).")

@@ -165,6 +165,23 @@ def test_the_command_and_python_say_the_same(tmp_path: Path, monkeypatch: pytest
     assert "holds 2 results; name one of all/a, all/b" in str(several.exception)
 
 
+@pytest.mark.parametrize("place", ["a", "b", "./c/../b"])
+def test_a_comparison_does_not_overwrite_what_it_compares(tmp_path: Path, place: str) -> None:
+    for name in ("a", "b"):
+        (tmp_path / name).mkdir()
+        runs([20.0, 21.0]).to_parquet(tmp_path / name / "runs.parquet")
+        (tmp_path / name / "metadata.json").write_text(json.dumps({"command": ["hopforge", "sweep", f"{name}.yml"]}))
+    (tmp_path / "c").mkdir()
+    run = CliRunner().invoke(cli.app, [
+        "compare", str(tmp_path / "a"), str(tmp_path / "b"), "-o", f"{tmp_path}/{place}",
+    ])  # fmt: skip
+    assert isinstance(run.exception, UserError), run.output
+    assert str(run.exception).endswith(": is a result that is compared, and is not overwritten; name another folder")
+    for name in ("a", "b"):
+        assert sorted(path.name for path in (tmp_path / name).iterdir()) == ["metadata.json", "runs.parquet"]
+        assert json.loads((tmp_path / name / "metadata.json").read_text())["command"][2] == f"{name}.yml"
+
+
 def test_one_load_has_no_curve() -> None:
     config = hf.loads(NET)
     found = hf.compare(*(hf.simulate(config, load=0.1, seed=seed, progress=False) for seed in (1, 2)))

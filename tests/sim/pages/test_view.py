@@ -12,6 +12,7 @@ import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
+import hopforge
 from hopforge import cli
 from hopforge.model.config import parse_config
 from hopforge.model.errors import UserError
@@ -37,6 +38,12 @@ topology: {kind: mesh, radices: [3, 3]}
 routing: {algorithm: up_down}
 simulation:
   failures: [{cycle: 100, links: [[0, 1]], detection_cycles: 10, reprogram_cycles: 10, repair_cycles: 100}]
+"""
+SEVERAL = """\
+name: small
+topology: {kind: hyperx, sizes: [2, 2, 2]}
+tables: {scheme: k_shortest, lmc: 1, layers: fewest}
+routing: {algorithm: tables, spread: flow}
 """
 KINDS = {"u1": "<u1", "u2": "<u2", "u4": "<u4", "f4": "<f4"}
 
@@ -146,6 +153,108 @@ def test_failures_are_down_from_their_cycle_to_their_repair(
     assert view["time"]["tables"] == [pytest.approx([cycle * moment for cycle in cycles.values()])]
 
 
+def next_channel(view: dict, path: int, router: int, destination: int) -> int:
+    """Channel by which the tables of a path number leave a router, as the viewer finds it."""
+    table = view["ways"][path]
+    rank = numbers(table).reshape(view["routers"], -1)[router, destination]
+    assert rank != table["none"]
+    return int(np.searchsorted(numbers(view["from"]), router)) + int(rank)
+
+
+def way(view: dict, path: int, source: int, target: int) -> list[int]:
+    routers = [source]
+    while routers[-1] != target:
+        routers.append(int(numbers(view["to"])[next_channel(view, path, routers[-1], target)]))
+        assert len(routers) <= view["routers"]
+    return routers
+
+
+def routed(folder: Path, fail_switch: tuple[str, ...] = ()) -> Path:
+    (folder / "small.yml").write_text(SEVERAL)
+    with pytest.warns(hopforge.HopforgeWarning, match="does not use routing"):
+        hopforge.route(folder / "small.yml", fail_switch=fail_switch, progress=False).write(folder / "route")
+    return folder / "route"
+
+
+def test_route_gives_the_paths_over_links_and_the_way_of_each_pair(tmp_path: Path) -> None:
+    view = view_of(routed(tmp_path))
+    assert len(view["ways"]) == 2
+    over = np.zeros(view["channels"], int)
+    for path, name in enumerate(("next_hops.csv", "next_hops_1.csv")):
+        hops = np.loadtxt(tmp_path / "route" / name, int, delimiter=",")
+        for source, target in np.argwhere(~np.eye(8, dtype=bool)).tolist():
+            found_way = way(view, path, source, target)
+            assert found_way[1] == hops[source, target]
+            for router in found_way[:-1]:
+                over[next_channel(view, path, router, target)] += 1
+    paths = of(view, "paths")
+    assert paths["whole"]
+    assert values(paths)[0] == pytest.approx(over, abs=paths["high"] / 60_000)
+    assert [measure["name"] for measure in view["measures"]] == ["paths"]  # all tables have 7 entries
+
+
+def test_route_with_a_failed_switch_has_no_way_to_it(tmp_path: Path) -> None:
+    view = view_of(routed(tmp_path, ("3",)))
+    ends = numbers(view["from"]), numbers(view["to"])
+    touches = (ends[0] == 3) | (ends[1] == 3)
+    assert np.isnan(values(of(view, "paths"))[0])[touches].all()
+    assert not np.isnan(values(of(view, "paths"))[0])[~touches].any()
+    table = numbers(view["ways"][0]).reshape(8, 8)
+    assert (table[:, 3] == view["ways"][0]["none"]).all()
+    assert (table[3] == view["ways"][0]["none"]).all()
+    assert 3 not in way(view, 0, 0, 7)
+    written = values(of(view, "entries written"))[0]
+    assert np.isnan(written[3])
+    routers = pd.read_parquet(tmp_path / "route" / "routers.parquet")
+    rest = routers[routers["router"] != 3]
+    assert written[rest["router"]] == pytest.approx(rest["written"].to_numpy(), abs=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "words"),
+    [
+        ("next_hops.csv", "1,2\n", "next_hops.csv:1: must have 8 numbers, not 2"),
+        ("next_hops.csv", "-1,1,1,1,1,1,1,1\n" + "0,-1,2,2,2,2,2,2\n" * 7, "has no link from router "),
+        ("channels.csv", "router,to_router,paths\n0,99,4\n", "has no link from router 0 to router 99"),
+    ],
+)
+def test_damaged_tables_of_routes_are_one_line(tmp_path: Path, name: str, text: str, words: str) -> None:
+    routed(tmp_path)
+    (tmp_path / "route" / name).with_suffix(".parquet").unlink(missing_ok=True)
+    (tmp_path / "route" / name).write_text(text)
+    run = CliRunner().invoke(cli.app, ["view", str(tmp_path / "route")])
+    assert isinstance(run.exception, UserError), run.output
+    assert words in str(run.exception)
+    assert name in str(run.exception)
+    assert "\n" not in str(run.exception)
+
+
+def used(folder: Path, links: dict[str, list[object]]) -> Path:
+    write_tables(folder, {"links": pd.DataFrame(links)})
+    write_metadata(folder, run_metadata(parse_config(TORUS), ["hopforge", "app", "x.yml"]))
+    return folder
+
+
+def test_app_gives_how_busy_each_link_was(tmp_path: Path) -> None:
+    # port 1 of the torus leads to +x, from router 5 to router 6
+    links: dict[str, list[object]] = {
+        "link": ["router 5 to router 6, port 1", "host 3 to router 3"], "between_routers": [True, False],
+        "bytes": [10, 4], "busy_share": [0.25, 0.1],
+    }  # fmt: skip
+    view = view_of(used(tmp_path, links))
+    busy = of(view, "busy")
+    (channel,) = np.flatnonzero(values(busy)[0])
+    assert (numbers(view["from"])[channel], numbers(view["port"])[channel]) == (5, 1)
+    assert values(busy)[0, channel] == pytest.approx(25, abs=0.01)
+
+
+def test_busy_links_of_another_network_are_one_line(tmp_path: Path) -> None:
+    folder = used(tmp_path, {"link": ["router 16 to router 1, port 0"], "busy_share": [0.5]})
+    run = CliRunner().invoke(cli.app, ["view", str(folder)])
+    assert isinstance(run.exception, UserError), run.output
+    assert "links.parquet: the 4x4 torus has no link at port 0 of router 16" in str(run.exception)
+
+
 def test_the_same_result_gives_the_same_page(results: Path, tmp_path: Path) -> None:
     pages = []
     for _ in range(2):
@@ -190,14 +299,14 @@ def test_damaged_tables_are_one_line(
 @pytest.mark.parametrize(
     ("files", "words"),
     [
-        ({}, "no result of net, series, trace, hits in it"),
-        ({"metadata.json": "{"}, "no result of net, series, trace, hits in it; metadata.json: "),
+        ({}, "no result of net, series, trace, hits, route, app of a graph in it"),
+        ({"metadata.json": "{"}, "no result of net, series, trace, hits, route, app of a graph in it; metadata.json: "),
         ({"metadata.json": '{"command": ["hopforge", "net"]}'}, "no result of net"),
         # the network of a sweep stands for many runs
         (
             {"metadata.json": '{"command": ["hopforge", "sweep"], "config": {"name": "a", "topology": '
                               '{"kind": "torus", "radices": [3, 3]}}}'},
-            "no result of net, series, trace, hits in it",
+            "no result of net, series, trace, hits, route, app of a graph in it",
         ),
         (
             {"metadata.json": '{"command": ["hopforge", "net"], "config": {"name": "a", "topology": '
@@ -283,6 +392,27 @@ window.addEventListener("load", function () { setTimeout(function () {
 </script></body>"""
 
 
+#: types two routers, goes one stop back, then clicks nothing
+WAY_SCRIPT = """
+<script>
+window.addEventListener("load", function () { setTimeout(function () {
+  var box = document.querySelector(".network"), told = {}, canvas = box.querySelector("canvas");
+  var fields = box.querySelectorAll("input[type=number]");
+  function text(name) { var found = box.querySelector(name); return found ? found.textContent : ""; }
+  function type(field, value) { field.value = value; field.dispatchEvent(new Event("change")); }
+  function key(name) { canvas.dispatchEvent(new KeyboardEvent("keydown", { key: name, cancelable: true })); }
+  type(fields[1], "0"); told.half = text(".panel h4");
+  type(fields[2], "7"); told.pair = text(".panel h4");
+  told.stops = [...box.querySelectorAll(".panel tbody tr")].map(function (row) { return row.children[1].textContent; });
+  told.now = text(".panel tr.now td");
+  key("ArrowLeft"); told.before = text(".panel tr.now td");
+  key("Escape"); told.none = [text(".panel h4"), fields[1].value, fields[2].value];
+  told.errors = window.failures;
+  document.body.innerHTML = "<pre id=told>" + JSON.stringify(told) + "</pre>";
+}, 300); });
+</script></body>"""
+
+
 #: chooses a router where its tables have room for one row or for all, and tells what is said under each
 HINTS_SCRIPT = """
 <style>.network .panel .scroll { max-height: HEIGHT !important; }</style>
@@ -338,6 +468,18 @@ def test_in_a_browser(results: Path, tmp_path: Path, name: str, width_px: int) -
     assert told == {
         "ink": True, "first": "Router 0", "next": "Router 3", "none": "", "typed": "Router 5", "clicked": True,
         "overflow": False, "errors": [], "foot": [True, True],
+    }  # fmt: skip
+
+
+@pytest.mark.skipif(shutil.which("chromium") is None, reason="needs chromium (make setup installs it)")
+def test_the_way_of_a_pair_in_a_browser(tmp_path: Path) -> None:
+    routed(tmp_path)
+    page = tmp_path / "view.html"
+    assert CliRunner().invoke(cli.app, ["view", str(tmp_path / "route"), "-o", str(page)]).exit_code == 0
+    stops = way(view_of(tmp_path / "route"), 0, 0, 7)
+    assert told_by_a_browser(page, tmp_path, 1200, WAY_SCRIPT) == {
+        "half": "", "pair": "From router 0 to router 7", "stops": [str(router) for router in stops],
+        "now": str(len(stops) - 1), "before": str(len(stops) - 2), "none": ["", "", ""], "errors": [],
     }  # fmt: skip
 
 

@@ -33,7 +33,7 @@ def run(folder: Path, command: str, text: str, computing: str) -> str:
      "traffic: {source: program, cycles_per_flop: 0.01}\n" + PACKET),
 ])  # fmt: skip
 def test_computing_without_a_speed_is_told(tmp_path: Path, command: str, text: str, key: str, timed: str) -> None:
-    said = f"computing takes no time without {key}; the program has 4000 operations"
+    said = f"computing takes no time without {key}; the program has 4,000 operations"
     for name, keys, computing, told in (
         ("without", text, "compute 1e3", True), ("timed", timed, "compute 1e3", False), ("nothing", text, "", False)
     ):  # fmt: skip
