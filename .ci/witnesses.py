@@ -18,8 +18,9 @@ from unittest.mock import patch
 import numpy as np
 
 from hopforge.sim.packet import saturation
-from hopforge.sim.reproduce import REPRODUCTIONS, Options, Point, Row, routing_methods
-from hopforge.sim.reproduce.routing_networks import TITLES
+from hopforge.sim.reproduce import REPRODUCTIONS, Options, Point, Row
+from hopforge.sim.reproduce.routing.methods import costs
+from hopforge.sim.reproduce.routing.networks import TITLES
 from hopforge.sim.run import routing_proof
 from hopforge.sim.run.simulation import Simulation
 
@@ -264,7 +265,7 @@ NOT_WATCHED: dict[str, str] = {
 
 
 #: name of a study → what its points hold that no run gives, and that would be lost where a run ends early
-BESIDE_RUNS: dict[str, Callable[[Point], Row]] = {f"routing.{network}": routing_methods.costs for network in TITLES}
+BESIDE_RUNS: dict[str, Callable[[Point], Row]] = {f"routing.{network}": costs for network in TITLES}
 
 
 def studies_of(data: str) -> tuple[str, ...]:

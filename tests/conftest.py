@@ -52,7 +52,7 @@ LONG = (
     "cli/test_applications.py", "sim/cosim/test_router.py", "sim/start/test_checks.py", "sim/cosim/test_mutate.py",
     "sim/start/test_bench_app.py", "hw/router/test_router.py", "sim/start/test_bench.py",
     "gen/formal/test_reduction.py", "sim/start/test_bench_dqn.py", "sim/benches/test_lookup.py",
-    "model/routing/test_short_proof.py", "sim/benches/test_network.py", "sim/boards/test_host_run.py",
+    "model/routing/proof/test_short_proof.py", "sim/benches/test_network.py", "sim/boards/test_host_run.py",
     "sim/run/test_kept_results.py", "sim/traffic/test_demand.py", "sim/run/test_chaos.py",
     "gen/synth/test_package_timing.py", "cli/test_docs_commands.py", "cli/test_mistakes_of_users.py",
     "test_doctests.py", "sim/hits/test_rule_caches.py",

@@ -26,9 +26,9 @@ from hopforge.model.router.reply_rules import reply_rules
 from hopforge.model.router.service_host import tables_with_service
 from hopforge.model.router.stream_params import StreamParams
 from hopforge.model.router.tables import RouterTables
-from hopforge.model.routing.around_failures import check_algorithm
-from hopforge.model.routing.configured import routing_network, routing_plan
-from hopforge.model.routing.message_classes import acknowledge_mask
+from hopforge.model.routing.combined.configured import routing_network, routing_plan
+from hopforge.model.routing.combined.message_classes import acknowledge_mask
+from hopforge.model.routing.contract.around_failures import check_algorithm
 from hopforge.model.shared import once
 from hopforge.model.topology import Topology, build
 from hopforge.model.topology.configured import network_topology

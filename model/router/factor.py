@@ -13,7 +13,7 @@ from hopforge.model.router.params import CLASS_BITS
 from hopforge.model.router.tables import RouterTables
 from hopforge.model.router.walk import Answers, Walker
 from hopforge.model.routing import RoutingError, RoutingPlan
-from hopforge.model.routing.unknown_inputs import unknown_inputs
+from hopforge.model.routing.contract.unknown_inputs import unknown_inputs
 from hopforge.model.topology import Topology
 from hopforge.model.topology.limits import ONE_WORD_PORTS
 

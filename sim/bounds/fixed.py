@@ -18,9 +18,9 @@ from hopforge.model.network.core.layouts import PACKET, PACKET_RECORD
 from hopforge.model.network.core.net_record import NET_RECORD, ROUTE_SIGNATURE
 from hopforge.model.network.core.records import host_at, input_port, input_vc, output_vc, vc_in_port
 from hopforge.model.network.settings import RouterParameters, SourceParameters, Tables
-from hopforge.model.routing.configured import routing_plan
-from hopforge.model.routing.fields_read import fields_read
-from hopforge.model.routing.plan import RoutingPlan
+from hopforge.model.routing.combined.configured import routing_plan
+from hopforge.model.routing.contract.fields_read import fields_read
+from hopforge.model.routing.contract.plan import RoutingPlan
 from hopforge.model.topology import Topology
 
 __all__ = ["MOST_WALKS", "FixedRouting", "configured_routing"]

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hopforge.model.kernel.compile import kernel
-from hopforge.model.routing.dragonfly_ways import LINKS, P, port_to_host, ways_table
+from hopforge.model.routing.dragonflies.ways import LINKS, P, port_to_host, ways_table
 from hopforge.model.topology import Topology
 
 Loads = NDArray[np.float64]

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from hopforge.model.config import Config, ConfigError
 from hopforge.model.config.jobs import JobsWorkload
 from hopforge.model.config.workload import JobLogWorkload
-from hopforge.model.routing.configured import routing_network
+from hopforge.model.routing.combined.configured import routing_network
 from hopforge.model.topology import Topology, build
 from hopforge.model.topology.aggregation import aggregate
 from hopforge.model.topology.failed import refuse_failed, without_failed

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from hopforge.model.routing.deadlock import DeadlockError, find_cycle
+from hopforge.model.routing.proof.deadlock import DeadlockError, find_cycle
 from hopforge.model.topology import Topology
 
 #: of a pair of nodes: what is kept, and what is needed while it is searched for

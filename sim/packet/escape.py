@@ -8,8 +8,8 @@ dimensions upwards, then from the first escape network to the second.
 import numpy as np
 from numpy.typing import NDArray
 
-from hopforge.model.routing.deadlock import DeadlockError, find_cycle
-from hopforge.model.routing.intermediate import Grid
+from hopforge.model.routing.grids.intermediate import Grid
+from hopforge.model.routing.proof.deadlock import DeadlockError, find_cycle
 from hopforge.sim.packet.settings import Settings
 
 _NAMES = ("to the intermediate destination", "to the destination")

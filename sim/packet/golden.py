@@ -7,7 +7,7 @@ from collections import defaultdict
 from dataclasses import dataclass, field
 from fractions import Fraction
 
-from hopforge.model.routing.intermediate import Detour, Grid, Place, detours, outflank_delta, profit
+from hopforge.model.routing.grids.intermediate import Detour, Grid, Place, detours, outflank_delta, profit
 from hopforge.sim.packet.settings import Settings
 
 

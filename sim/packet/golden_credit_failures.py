@@ -5,7 +5,7 @@ Written from the definition (docs/definitions/torus-router.md), to be compared w
 
 from collections.abc import Callable, Sequence
 
-from hopforge.model.routing.intermediate import Grid, Place
+from hopforge.model.routing.grids.intermediate import Grid, Place
 from hopforge.sim.packet.golden import Packet
 from hopforge.sim.packet.golden_credits import GoldenCreditNetwork, Key
 from hopforge.sim.packet.golden_failures import RINGS, Broken, Change, GoldenFailures, Link, Losses

@@ -5,7 +5,7 @@ Written from the definition (docs/definitions/torus-router.md), to be compared w
 
 from collections import defaultdict
 
-from hopforge.model.routing.intermediate import Detour, Grid, Place
+from hopforge.model.routing.grids.intermediate import Detour, Grid, Place
 from hopforge.sim.packet.golden import GoldenNetwork, Packet, Queue
 from hopforge.sim.packet.settings import Settings
 

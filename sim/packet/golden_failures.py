@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-from hopforge.model.routing.intermediate import Detour, Grid, Place, detours, outflank_delta
+from hopforge.model.routing.grids.intermediate import Detour, Grid, Place, detours, outflank_delta
 from hopforge.sim.packet.golden import GoldenNetwork, Packet, Queue
 from hopforge.sim.packet.settings import DRAIN_PACKETS, Settings
 

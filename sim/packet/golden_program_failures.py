@@ -4,7 +4,7 @@ Written from docs/guides/failures.md, to be compared with the kernel message by 
 (`tests/sim/packet/test_packet_program_failures.py`).
 """
 
-from hopforge.model.routing.intermediate import Detour, Grid, Place
+from hopforge.model.routing.grids.intermediate import Detour, Grid, Place
 from hopforge.sim.packet.golden import Packet
 from hopforge.sim.packet.golden_failures import Change, GoldenFailures, Link
 from hopforge.sim.packet.golden_programs import GoldenPrograms, Hosts, Message

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from hopforge.model.routing.intermediate import Detour, Grid, Place
+from hopforge.model.routing.grids.intermediate import Detour, Grid, Place
 from hopforge.sim.packet.golden import GoldenNetwork, Packet
 from hopforge.sim.packet.golden_credits import GoldenCreditNetwork, Key
 from hopforge.sim.packet.settings import Settings

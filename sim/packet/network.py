@@ -14,8 +14,8 @@ from hopforge.model.kernel.memory import int32s
 from hopforge.model.kernel.rng import seed_streams
 from hopforge.model.network.core.net_record import NET, NET_RECORD, PATTERN_SIGNATURE
 from hopforge.model.network.core.user_code import refuse_mistake
-from hopforge.model.routing.deadlock import DeadlockError
-from hopforge.model.routing.intermediate import Grid
+from hopforge.model.routing.grids.intermediate import Grid
+from hopforge.model.routing.proof.deadlock import DeadlockError
 from hopforge.model.topology import Topology, build
 from hopforge.model.topology.failed import refuse_failed
 from hopforge.sim.packet import records as r

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from hopforge.model.kernel.histogram import HISTOGRAM_BINS
 from hopforge.model.network.core.layouts import HOST
-from hopforge.model.routing.intermediate import Grid, turns_of
+from hopforge.model.routing.grids.intermediate import Grid, turns_of
 from hopforge.model.topology import Topology
 from hopforge.sim.packet import records as r
 from hopforge.sim.packet.events import NEVER

@@ -1,6 +1,6 @@
 """Q-adaptive on groups of any shape once more, plainly, as in docs/definitions/learning-on-groups.md.
 
-Ways are found by searching the graph; nothing is shared with `model.routing.group_ways`.
+Ways are found by searching the graph; nothing is shared with `model.routing.dragonflies.group_ways`.
 """
 
 from typing import Any

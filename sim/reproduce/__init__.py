@@ -6,14 +6,7 @@ so.
 May import: all other rooms of sim but start. Read first: `registry.py`.
 """
 
-from hopforge.sim.reproduce import (
-    acro,
-    acro_methods,
-    apps_engines,
-    apps_figures,
-    apps_links,
-    apps_study,
-    booksim,
+from hopforge.sim.reproduce.agents import (
     dqn_beyond,
     dqn_dragonfly,
     dqn_failures,
@@ -21,30 +14,9 @@ from hopforge.sim.reproduce import (
     dqn_search,
     dqn_spikes,
     dqn_uniform,
-    job_figures,
-    job_interference,
-    lookup_cache_cost,
-    lookup_conflicts,
-    lookup_conflicts_256,
-    lookup_direct_mapping,
-    lookup_faulty_ring,
-    lookup_help,
-    lookup_model,
-    lookup_parallel_tcams,
-    lookup_reduction_cost,
-    lookup_wavelengths,
-    loren_degree,
-    loren_entries,
-    loren_judged,
-    loren_load,
-    loren_paths,
-    loren_quality,
-    loren_simulated,
-    network_collectives,
-    outflank,
-    outflank_assumptions,
-    outflank_eta,
-    outflank_mesh,
+)
+from hopforge.sim.reproduce.booksim import comparison
+from hopforge.sim.reproduce.dragonflies import (
     qadaptive,
     qadaptive_beyond,
     qadaptive_cost,
@@ -52,17 +24,46 @@ from hopforge.sim.reproduce import (
     qadaptive_loads,
     qadaptive_maxq,
     qadaptive_outage,
-    routing_methods,
-    routing_qos,
-    rule_figures,
-    rule_sets,
-    spraying,
-    table_cache,
+)
+from hopforge.sim.reproduce.irregular import (
+    acro,
+    acro_methods,
+    loren_degree,
+    loren_entries,
+    loren_judged,
+    loren_load,
+    loren_paths,
+    loren_quality,
+    loren_simulated,
+)
+from hopforge.sim.reproduce.lookup import cache_cost as lookup_cache_cost
+from hopforge.sim.reproduce.lookup import conflicts as lookup_conflicts
+from hopforge.sim.reproduce.lookup import conflicts_256 as lookup_conflicts_256
+from hopforge.sim.reproduce.lookup import direct_mapping as lookup_direct_mapping
+from hopforge.sim.reproduce.lookup import faulty_ring as lookup_faulty_ring
+from hopforge.sim.reproduce.lookup import help as lookup_help
+from hopforge.sim.reproduce.lookup import model as lookup_model
+from hopforge.sim.reproduce.lookup import parallel_tcams as lookup_parallel_tcams
+from hopforge.sim.reproduce.lookup import reduction_cost as lookup_reduction_cost
+from hopforge.sim.reproduce.lookup import rule_figures, rule_sets, table_cache
+from hopforge.sim.reproduce.lookup import wavelengths as lookup_wavelengths
+from hopforge.sim.reproduce.programs import (
+    apps_engines,
+    apps_figures,
+    apps_links,
+    apps_study,
+    job_figures,
+    job_interference,
+    network_collectives,
     training,
     unit_programs,
 )
 from hopforge.sim.reproduce.registry import Comparison, Options, Point, Reproduction, Row, index_by_name
+from hopforge.sim.reproduce.routing import methods as routing_methods
+from hopforge.sim.reproduce.routing import qos as routing_qos
+from hopforge.sim.reproduce.routing import spraying
 from hopforge.sim.reproduce.runner import Outcome, run_reproduction, select, wanted_point
+from hopforge.sim.reproduce.tori import outflank, outflank_assumptions, outflank_eta, outflank_mesh
 
 REPRODUCTIONS = index_by_name(
     lookup_parallel_tcams.REPRODUCTIONS,
@@ -75,7 +76,7 @@ REPRODUCTIONS = index_by_name(
     lookup_faulty_ring.REPRODUCTIONS,
     lookup_reduction_cost.REPRODUCTIONS,
     lookup_direct_mapping.REPRODUCTIONS,
-    booksim.REPRODUCTIONS,
+    comparison.REPRODUCTIONS,
     loren_degree.REPRODUCTIONS,
     loren_entries.REPRODUCTIONS,
     loren_judged.REPRODUCTIONS,

@@ -6,7 +6,7 @@ import numpy as np
 
 from hopforge.model.output.columns import Columns
 from hopforge.model.output.plots import draw_heat_map, new_figure, save_figure, style_axes
-from hopforge.model.routing.configured import routing_network
+from hopforge.model.routing.combined.configured import routing_network
 from hopforge.model.topology import Topology
 from hopforge.model.topology.floor_map import MAX_DRAWN_LINKS, draw_channel_values
 

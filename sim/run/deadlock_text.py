@@ -3,7 +3,7 @@
 from hopforge.model.config.router import RouterConfig
 from hopforge.model.network.core.state import NetState
 from hopforge.model.routing import RoutingPlan
-from hopforge.model.routing.deadlock import channel_name, find_cycle, waiting_cycle
+from hopforge.model.routing.proof.deadlock import channel_name, find_cycle, waiting_cycle
 from hopforge.model.topology import Topology
 from hopforge.sim.queued.build import QueuedState
 

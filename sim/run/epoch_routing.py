@@ -9,9 +9,9 @@ from hopforge.model.network.core.state import NetState
 from hopforge.model.network.parts.trail_tables import flush_tables
 from hopforge.model.network.settings import SourceParameters, Tables
 from hopforge.model.routing import RoutingError, RoutingPlan
-from hopforge.model.routing.configured import routing_plan
-from hopforge.model.routing.deadlock import check_routing
-from hopforge.model.routing.reachable import packet_lengths
+from hopforge.model.routing.combined.configured import routing_plan
+from hopforge.model.routing.proof.deadlock import check_routing
+from hopforge.model.routing.proof.reachable import packet_lengths
 from hopforge.model.topology import Topology
 from hopforge.sim.failures.epochs import Epoch
 from hopforge.sim.failures.flush import reprogram_engines

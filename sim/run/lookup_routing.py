@@ -24,7 +24,7 @@ from hopforge.model.network.core.user_code import refuse_mistake
 from hopforge.model.network.parts.lookup_build import RouteLookup
 from hopforge.model.network.settings import RouterParameters, SourceParameters, Tables
 from hopforge.model.routing import RoutingError, RoutingPlan
-from hopforge.model.routing.unknown_inputs import unknown_inputs
+from hopforge.model.routing.contract.unknown_inputs import unknown_inputs
 from hopforge.model.topology import Topology
 from hopforge.model.topology.configured import lid_addresses
 

@@ -7,9 +7,9 @@ from hopforge.model.config import Config
 from hopforge.model.network.core.state import NetState
 from hopforge.model.network.settings import SourceParameters, Tables
 from hopforge.model.routing import RoutingPlan
-from hopforge.model.routing.guard import spare_guard
-from hopforge.model.routing.message_dependence import refuse_message_cycle
-from hopforge.model.routing.short_proof import prove_routing
+from hopforge.model.routing.contract.guard import spare_guard
+from hopforge.model.routing.proof.message_dependence import refuse_message_cycle
+from hopforge.model.routing.proof.short_proof import prove_routing
 from hopforge.model.topology import Topology
 from hopforge.sim.run.flit_networks import Plans, build_flit_network
 from hopforge.sim.run.lookup_routing import check_keys

@@ -4,13 +4,13 @@ from collections.abc import Callable, Mapping
 
 from hopforge.model.config import Config
 from hopforge.model.config.uses import key_words
-from hopforge.model.routing.configured import routing_plan
+from hopforge.model.routing.combined.configured import routing_plan
 from hopforge.model.topology.configured import network_topology
 
 __all__ = ["class_rows", "failure_plan_rows", "run_rows"]
 
 
-#: algorithms whose classes of virtual channels have several schemes (`model.routing.channel_classes`)
+#: algorithms whose classes of virtual channels have several schemes (`model.routing.ways.channel_classes`)
 _OF_CLASSES = ("minimal", "valiant", "valiant_compact")
 _PROGRAM = "the program of section workload"
 

@@ -21,9 +21,9 @@ from hopforge.model.network.parts.agent_build import with_agents
 from hopforge.model.network.service_ports import with_service_ports
 from hopforge.model.network.settings import Script, SourceParameters, Tables
 from hopforge.model.routing import RoutingPlan
-from hopforge.model.routing.around_failures import check_algorithm
-from hopforge.model.routing.configured import routing_plan
-from hopforge.model.routing.deadlock import DeadlockError
+from hopforge.model.routing.combined.configured import routing_plan
+from hopforge.model.routing.contract.around_failures import check_algorithm
+from hopforge.model.routing.proof.deadlock import DeadlockError
 from hopforge.model.shared import once
 from hopforge.model.topology import Topology
 from hopforge.model.topology.configured import network_topology

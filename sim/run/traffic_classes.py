@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 from hopforge.model.config import Config
 from hopforge.model.network.core.state import NetState
 from hopforge.model.network.parts.class_arrays import ClassTraffic, TrafficClasses, silence_class
-from hopforge.model.routing.configured import class_inject_masks, class_vcs
-from hopforge.model.routing.traffic_classes import vc_ranges
+from hopforge.model.routing.combined.configured import class_inject_masks, class_vcs
+from hopforge.model.routing.combined.traffic_classes import vc_ranges
 from hopforge.model.topology import Topology
 from hopforge.sim.run.class_latencies import ClassLatency, latency_of
 from hopforge.sim.traffic import TrafficError, prepare_traffic

@@ -11,8 +11,8 @@ from hopforge.model.config import parse_config
 from hopforge.model.errors import UserError
 from hopforge.model.kernel.compile import kernel
 from hopforge.model.network.core.net_record import ROUTE_SIGNATURE
-from hopforge.model.routing.configured import routing_plan
-from hopforge.model.routing.plan import RoutingPlan
+from hopforge.model.routing.combined.configured import routing_plan
+from hopforge.model.routing.contract.plan import RoutingPlan
 from hopforge.sim.run.simulation import Simulation, network_topology
 
 __all__ = ["CLOCK", "GUARDS", "LOAD", "measure_routing", "overhead_percent"]

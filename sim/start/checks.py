@@ -9,7 +9,7 @@ from hopforge.model.config.load import with_place
 from hopforge.model.config.uses import unused_sections
 from hopforge.model.errors import UserError
 from hopforge.model.free_memory import out_of_memory
-from hopforge.model.routing.configured import routing_plan
+from hopforge.model.routing.combined.configured import routing_plan
 from hopforge.model.shared import sharing
 from hopforge.model.topology.configured import network_topology
 from hopforge.sim.start.preparation import COMMANDS, for_command, prepare

@@ -25,7 +25,7 @@ from hopforge.model.network.core.user_code import (
     note_of,
     note_place,
 )
-from hopforge.model.routing.user import PREPARE_LIMIT_S, UserFile, int32_table, whole_number
+from hopforge.model.routing.contract.user import PREPARE_LIMIT_S, UserFile, int32_table, whole_number
 from hopforge.model.topology import Topology
 from hopforge.sim.traffic.patterns import TrafficPlan
 

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from hopforge.api.wavelengths import wavelengths
     from hopforge.model.config.load import ConfigError
     from hopforge.model.errors import DivergedError, Mistake, UserError
-    from hopforge.model.routing.deadlock import DeadlockError
+    from hopforge.model.routing.proof.deadlock import DeadlockError
 
 __version__ = "0.1.0"
 
@@ -90,7 +90,7 @@ _PLACES = {
     **{name: f"api.{name}" for name in ("collectives", "wavelengths")},
     "ConfigError": "model.config.load",
     **dict.fromkeys(["DivergedError", "Mistake", "UserError"], "model.errors"),
-    "DeadlockError": "model.routing.deadlock",
+    "DeadlockError": "model.routing.proof.deadlock",
 }
 
 

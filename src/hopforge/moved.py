@@ -88,7 +88,7 @@ MODULES = {
     "model.controlled_router": "model.router.controlled",
     "model.crc": "model.numbers.crc",
     "model.csr": "model.lookup.csr",
-    "model.deadlock": "model.routing.deadlock",
+    "model.deadlock": "model.routing.proof.deadlock",
     "model.energy": "sim.hits.energy",
     "model.failures": "sim.failures",
     "model.flow": "sim.programs",
@@ -164,6 +164,16 @@ MODULES = {
     "model.router_program": "model.router.program",
     "model.router_tables": "model.router.tables",
     "model.routes": "model.lookup.routes",
+    "model.routing.agent_parameters": "model.routing.agents.parameters",
+    "model.routing.agents_around": "model.routing.agents.around",
+    "model.routing.dragonfly_adaptive": "model.routing.dragonflies.adaptive",
+    "model.routing.dragonfly_agents": "model.routing.agents.dragonfly",
+    "model.routing.dragonfly_learning": "model.routing.dragonflies.learning",
+    "model.routing.dragonfly_ways": "model.routing.dragonflies.ways",
+    "model.routing.graph_detours": "model.routing.graphs.detours",
+    "model.routing.grid_agents": "model.routing.agents.grid",
+    "model.routing.ways_survey": "model.routing.ways.survey",
+    "model.routing.ways_table": "model.routing.ways.table",
     "model.routing_cache": "model.lookup.routing_cache",
     "model.routing_table": "model.topology.routing_table",
     "model.run_statistics": "sim.run.run_statistics",
@@ -198,6 +208,23 @@ MODULES = {
     "sim.q_table_cosim": "sim.cosim.q_table",
     "sim.replay": "sim.drive.replay",
     "sim.replay_bench": "sim.drive.replay_bench",
+    "sim.reproduce.booksim_diameter2": "sim.reproduce.booksim.diameter2",
+    "sim.reproduce.booksim_reference": "sim.reproduce.booksim.reference",
+    "sim.reproduce.dragonfly_runs": "sim.reproduce.dragonflies.runs",
+    "sim.reproduce.lookup_cache_cost": "sim.reproduce.lookup.cache_cost",
+    "sim.reproduce.lookup_conflicts": "sim.reproduce.lookup.conflicts",
+    "sim.reproduce.lookup_conflicts_256": "sim.reproduce.lookup.conflicts_256",
+    "sim.reproduce.lookup_direct_mapping": "sim.reproduce.lookup.direct_mapping",
+    "sim.reproduce.lookup_faulty_ring": "sim.reproduce.lookup.faulty_ring",
+    "sim.reproduce.lookup_help": "sim.reproduce.lookup.help",
+    "sim.reproduce.lookup_model": "sim.reproduce.lookup.model",
+    "sim.reproduce.lookup_parallel_tcams": "sim.reproduce.lookup.parallel_tcams",
+    "sim.reproduce.lookup_reduction_cost": "sim.reproduce.lookup.reduction_cost",
+    "sim.reproduce.lookup_wavelengths": "sim.reproduce.lookup.wavelengths",
+    "sim.reproduce.routing_load": "sim.reproduce.routing.load",
+    "sim.reproduce.routing_methods": "sim.reproduce.routing.methods",
+    "sim.reproduce.routing_networks": "sim.reproduce.routing.networks",
+    "sim.reproduce.routing_qos": "sim.reproduce.routing.qos",
     "sim.router": "sim.drive.router",
     "sim.router_cosim": "sim.cosim.router",
     "sim.router_packets": "sim.drive.router_packets",
@@ -208,7 +235,7 @@ MODULES = {
     "sim.stimulus": "sim.drive.stimulus",
     "sim.tcam": "sim.benches.tcam",
 }
-#: room -> modules that lay loose in its layer and have kept their names
+#: room -> modules that lay loose beside it and have kept their names
 _INTO_ROOMS = {
     "gen.design": "service_host",
     "gen.fpga": "board_design",
@@ -248,9 +275,41 @@ _INTO_ROOMS = {
         "next_route output_unit protected_buffer route_table shared_lookup spread_choice"
     ),
     "hw.rules": "cube_lines cube_sets cube_sweep prefix_rules rule_cache",
+    "model.routing.combined": "aggregation configured message_classes parallel_links traffic_classes",
+    "model.routing.contract": (
+        "around_failures detour_rules fields_read guard lookahead occupancy plan unknown_inputs user"
+    ),
+    "model.routing.dragonflies": "dragonfly group_learning group_ways learned_times",
+    "model.routing.graphs": "booksim_min graph random_minimal several_paths tables",
+    "model.routing.grids": "grid hyperx hyperx_adaptive intermediate line_order lines torus_detours",
+    "model.routing.layered": "butterfly tree",
+    "model.routing.proof": (
+        "acknowledge_channels deadlock every_answer interpreted_reachable machine_numbers message_dependence "
+        "plane_kinds random_ways reachable reachable_kernel regular_networks short_proof"
+    ),
+    "model.routing.ways": "channel_classes detours rising_channels",
+    "sim.reproduce.agents": (
+        "dqn_beyond dqn_dragonfly dqn_failures dqn_hardware dqn_runs dqn_search dqn_spikes dqn_uniform"
+    ),
+    "sim.reproduce.costs": "cacti gate_cost",
+    "sim.reproduce.dragonflies": (
+        "qadaptive qadaptive_beyond qadaptive_cost qadaptive_groups qadaptive_loads qadaptive_maxq "
+        "qadaptive_outage"
+    ),
+    "sim.reproduce.irregular": (
+        "acro acro_methods loren_degree loren_entries loren_judged loren_load loren_networks loren_paths "
+        "loren_quality loren_simulated"
+    ),
+    "sim.reproduce.lookup": "rule_figures rule_sets table_cache",
+    "sim.reproduce.programs": (
+        "apps_engines apps_figures apps_links apps_study job_figures job_interference network_collectives "
+        "training unit_programs"
+    ),
+    "sim.reproduce.routing": "spraying",
+    "sim.reproduce.tori": "outflank outflank_assumptions outflank_eta outflank_mesh",
 }
 MODULES |= {
-    f"{room.partition('.')[0]}.{name}": f"{room}.{name}"
+    f"{room.rpartition('.')[0]}.{name}": f"{room}.{name}"
     for room, names in _INTO_ROOMS.items()
     for name in names.split()
 }
@@ -281,6 +340,9 @@ NAMES = {
         **dict.fromkeys(["Flit", "PortInputs", "PortOutputs"], "model.router.flit"),
         "RouterModel": "model.router.golden",
     },
+    "model.routing.ways": dict.fromkeys([
+        "MAX_ROUTERS", "MAX_LENGTH", "Ways", "mask_words", "find_ways", "groups_of", "ways_to_groups",
+    ], "model.routing.ways.all_pairs"),
     "model.workload": {
         **dict.fromkeys(["WorkloadError", "PacketStream"], "sim.traffic.packet_stream"),
         **dict.fromkeys(["build_workload", "program_packets"], "sim.traffic.workload_packets"),
@@ -289,6 +351,10 @@ NAMES = {
         "map_ranks": "sim.traffic.rank_hosts",
     },
     "sim.cosim": dict.fromkeys(["CosimReport", "cosim", "engine_traffic", "engine_setup"], "sim.cosim.lookup"),
+    "sim.reproduce.booksim": dict.fromkeys([
+        "CASES", "OVERLOAD_CYCLES", "PROMISED_SHARE", "measure_point", "own_reproductions", "refused_cases",
+        "REPRODUCTIONS",
+    ], "sim.reproduce.booksim.comparison"),
 }  # fmt: skip
 
 _ADVICE = "files of your own import from hopforge.model.routing or hopforge.sim.traffic only"

@@ -35,8 +35,8 @@ def test_the_walk_fits_the_code() -> None:
         assert after(ROOT / name, change) != (ROOT / name).read_text(encoding="utf-8")
     # the study chooses the new line by its words
     assert re.search(r'west_first\}".*?\], ids=" "\.join\)', after(ROOT / CHANGED[-1], CHANGES[-1]), re.DOTALL)
-    named = set(re.findall(r"`((?:model|tests|docs)/[\w/.-]+)`", TEXT)) - {"model/routing/turns.py"}
-    assert named >= {"model/routing/plan.py", *CHANGED}
+    named = set(re.findall(r"`((?:model|tests|docs)/[\w/.-]+)`", TEXT)) - {"model/routing/grids/turns.py"}
+    assert named >= {"model/routing/contract/plan.py", *CHANGED}
     assert [name for name in sorted(named) if not (ROOT / name).exists()] == []
 
 
@@ -50,7 +50,7 @@ def test_the_walk_adds_an_algorithm(tmp_path: Path) -> None:
             (copy / name).symlink_to((ROOT / name).readlink())
         else:
             shutil.copyfile(ROOT / name, copy / name)
-    (copy / "model" / "routing" / "turns.py").write_text(CODE[0], encoding="utf-8")
+    (copy / "model/routing/grids/turns.py").write_text(CODE[0], encoding="utf-8")
     for name, change in zip(CHANGED, CHANGES, strict=True):
         (copy / name).write_text(after(copy / name, change), encoding="utf-8")
     (tmp_path / "mesh.yml").write_text(MESH, encoding="utf-8")
@@ -70,7 +70,7 @@ def test_the_walk_adds_an_algorithm(tmp_path: Path) -> None:
     run("ruff", "check", "model/routing", folder=copy)
     broken = CODE[0].replace("if dx < 0:", "if dx < -99:").replace("if dx > 0:", "if dx != 0:")
     broken = broken.replace("candidate(first, vcs)", "candidate(first + (0 if dx > 0 else 1), vcs)")
-    (copy / "model" / "routing" / "turns.py").write_text(broken, encoding="utf-8")
+    (copy / "model/routing/grids/turns.py").write_text(broken, encoding="utf-8")
     done = subprocess.run(
         [sys.executable, "-m", "hopforge", "net", "mesh.yml"], cwd=tmp_path, capture_output=True, text=True,
         check=False, env=environment,

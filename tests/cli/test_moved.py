@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from hopforge.model.network.core.user_code import UserCodeError
-from hopforge.model.routing.user import load_user_file
+from hopforge.model.routing.contract.user import load_user_file
 from hopforge.moved import MODULES, NAMES
 
 

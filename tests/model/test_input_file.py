@@ -20,7 +20,7 @@ from hopforge.model.errors import UserError
 from hopforge.model.input_file import open_input, read_input, read_input_text
 from hopforge.model.irregular.files import read_layers, read_next_hops
 from hopforge.model.lookup.handle_tag_file import read_handle_tag
-from hopforge.model.routing.user import load_user_file
+from hopforge.model.routing.contract.user import load_user_file
 from hopforge.model.topology import build
 from hopforge.model.topology.graph_file import READERS
 from hopforge.model.workload.read_trace import read_trace
@@ -171,8 +171,8 @@ OWN_FILES = {
     "sim/pages/report.py": "templates that come with hopforge",
     "sim/reproduce/pages.py": "results of ours in docs/results/data",
     "sim/reproduce/origins.py": "results of ours in docs/results/data",
-    "sim/reproduce/booksim.py": "configurations of a study, read by load_config before",
-    "sim/reproduce/booksim_reference.py": "a table of runs, checked by open_input",
+    "sim/reproduce/booksim/comparison.py": "configurations of a study, read by load_config before",
+    "sim/reproduce/booksim/reference.py": "a table of runs, checked by open_input",
     "sim/run/kept_file.py": "kept results of ours",
     "sim/run/wanted_result.py": "digests of files, whatever is in them",
     "sim/drive/runner.py": "what a simulator of ours wrote",

@@ -1,7 +1,7 @@
 """How kernels call functions of a user's files: what those get, and what is kept of a mistake that one of them makes.
 
 Such a function is compiled for arrays that check each index (`model.kernel.checked`), for records that it only reads,
-and for numpy arrays of its own with checked indices. Our own function (a guard: `model.routing.guard`,
+and for numpy arrays of its own with checked indices. Our own function (a guard: `model.routing.contract.guard`,
 `sim.traffic.guard`) stands before it in the kernel, looks at what it returns, and notes a mistake in the record of the
 network: the kernel stops, and `refuse_mistake` says what it was.
 """

@@ -59,7 +59,10 @@ class Feedback:
 
 
 class UserFeedback:
-    """`report` or `learn` of a user's file: `model.routing.guard` compiles it, or a test that uses it as it is."""
+    """`report` or `learn` of a user's file.
+
+    `model.routing.contract.guard` compiles it, or a test that uses it as it is.
+    """
 
     def __init__(self, signature: Any, function: Callable[..., int]) -> None:
         self.py_func, self._signature = function, signature

@@ -49,9 +49,9 @@ def reproduce(
     from rich.console import Console
 
     from hopforge.sim.reproduce import REPRODUCTIONS, Options
-    from hopforge.sim.reproduce.booksim import own_reproductions, refused_cases
+    from hopforge.sim.reproduce.booksim.comparison import own_reproductions, refused_cases
     from hopforge.sim.reproduce.report import list_text, run_and_show
-    from hopforge.sim.reproduce.routing_networks import SIZES
+    from hopforge.sim.reproduce.routing.networks import SIZES
 
     console = Console()
     if hosts is not None and hosts not in SIZES:

@@ -16,7 +16,7 @@ from hopforge.hw.ports.spread_choice import SpreadChoice
 from hopforge.model.config import Config, parse_config
 from hopforge.model.errors import UserError
 from hopforge.model.router.params import LookAhead, Route, RouterParams
-from hopforge.model.routing.configured import routing_plan
+from hopforge.model.routing.combined.configured import routing_plan
 from hopforge.model.topology import build
 from hopforge.model.topology.spread import router_key
 from hopforge.sim.benches.network import NetworkTraffic, record_network

@@ -10,7 +10,7 @@ from hopforge.model.config import parse_config
 from hopforge.model.config.routing_keys import ROUTING_KEYS, unread_routing_keys
 from hopforge.model.config.uses import unused_sections
 from hopforge.model.routing import ROUTING
-from hopforge.model.routing.configured import routing_plan
+from hopforge.model.routing.combined.configured import routing_plan
 from hopforge.sim.run.simulation import network_topology
 
 #: networks, and keys that let an algorithm read further ones there

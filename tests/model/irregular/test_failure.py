@@ -28,7 +28,7 @@ from hopforge.model.irregular.switch_tables import switch_tables
 from hopforge.model.irregular.table_routes import chosen_entries
 from hopforge.model.irregular.tables import RoutingTables, build_tables
 from hopforge.model.lookup.tcam import NO_MATCH, Tcam, TcamRow
-from hopforge.model.routing.tables import prepare_tables
+from hopforge.model.routing.graphs.tables import prepare_tables
 from hopforge.model.topology import Topology, build
 from hopforge.model.topology.failed import FailureError, failed_ports, survivors, without_failed
 from hopforge.sim.hits.hit_rates import run_hits

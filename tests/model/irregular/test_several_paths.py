@@ -18,8 +18,8 @@ from hopforge.model.irregular.k_shortest import k_shortest_next_hops
 from hopforge.model.irregular.neighbours import distances, neighbour_array
 from hopforge.model.irregular.table_routes import configured_routes
 from hopforge.model.irregular.tables import RoutingTables
-from hopforge.model.routing.configured import routing_plan
-from hopforge.model.routing.deadlock import is_acyclic
+from hopforge.model.routing.combined.configured import routing_plan
+from hopforge.model.routing.proof.deadlock import is_acyclic
 from hopforge.model.topology import build
 from hopforge.model.topology.failed import without_failed
 from hopforge.sim.run.simulation import Simulation

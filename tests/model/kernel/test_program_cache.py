@@ -16,7 +16,7 @@ import hopforge
 from hopforge.model.config import parse_config
 from hopforge.model.kernel import program_cache
 from hopforge.model.kernel.program_cache import KEPT, Program, UserModules, cache_folder, delete_unused, folder_of
-from hopforge.model.routing.deadlock import check_routing
+from hopforge.model.routing.proof.deadlock import check_routing
 from hopforge.sim.run.simulation import Simulation
 
 ROOT = Path(hopforge.__file__).parent
@@ -25,7 +25,7 @@ MESH = "name: mesh\ntopology: {kind: mesh, radices: [3, 2]}\nrouter: {vcs: 2}\nr
 
 CHECK = """
 from hopforge.model.config import parse_config
-from hopforge.model.routing.deadlock import check_routing
+from hopforge.model.routing.proof.deadlock import check_routing
 from hopforge.sim.run.simulation import Simulation
 for name in {names}:
     run = Simulation(parse_config({mesh!r} % name), 0.1, 1, check=False)
@@ -78,7 +78,7 @@ plan = TrafficPlan(destination_rule(rule), np.zeros(1, np.int32))
 DRAW = """
 from pathlib import Path
 import numpy as np
-from hopforge.model.routing.user import load_user_file
+from hopforge.model.routing.contract.user import load_user_file
 from hopforge.sim.packet.network import draw_destinations
 plan = load_user_file(Path("pattern.py"), "plan", "traffic.pattern")
 print(draw_destinations(plan, np.zeros(1, np.int64), 1, 1)[0, 0])

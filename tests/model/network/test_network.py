@@ -7,7 +7,7 @@ import pytest
 from hopforge.model.config import Config, parse_config
 from hopforge.model.network.core.state import NetworkError
 from hopforge.model.network.settings import RouterParameters, Script
-from hopforge.model.routing.graph import distances
+from hopforge.model.routing.graphs.graph import distances
 from hopforge.sim.run.simulation import Simulation
 
 MESH = "topology: {kind: mesh, radices: [4, 3]}"

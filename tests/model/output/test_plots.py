@@ -144,7 +144,7 @@ def test_scales_are_chosen_before_anything_is_drawn() -> None:
         if re.search(r"\.set_[xy]scale\(", path.read_text(encoding="utf-8"))
     ]
     # set before the first line, with the ticks that this scale wants
-    assert sorted(found) == ["model/output/plots.py", "sim/reproduce/lookup_conflicts.py"]
+    assert sorted(found) == ["model/output/plots.py", "sim/reproduce/lookup/conflicts.py"]
 
 
 @pytest.mark.parametrize("shape", [(4, 4), (2, 3), (16, 64)])

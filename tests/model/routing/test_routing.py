@@ -8,7 +8,7 @@ import pytest
 from hopforge.model.config import Config, load_config, parse_config
 from hopforge.model.network.core.user_code import UserCodeError
 from hopforge.model.routing import RoutingError
-from hopforge.model.routing.graph import distances
+from hopforge.model.routing.graphs.graph import distances
 from hopforge.sim.run.simulation import Simulation
 
 MESH = "topology: {kind: mesh, radices: [4, 3]}"

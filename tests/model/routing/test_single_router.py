@@ -8,7 +8,7 @@ from hopforge.model.config import parse_config
 from hopforge.model.errors import UserError
 from hopforge.model.router.factor import compile_tables
 from hopforge.model.routing import ROUTING, RoutingError
-from hopforge.model.routing.configured import routing_plan
+from hopforge.model.routing.combined.configured import routing_plan
 from hopforge.model.topology.configured import network_topology
 from hopforge.sim.run.simulation import Simulation
 

@@ -4,8 +4,8 @@ import pytest
 
 from hopforge.model.config import parse_config
 from hopforge.model.errors import UserError
-from hopforge.model.routing.configured import routing_plan
-from hopforge.model.routing.plan import ROUTING, TooFewVcsError
+from hopforge.model.routing.combined.configured import routing_plan
+from hopforge.model.routing.contract.plan import ROUTING, TooFewVcsError
 from hopforge.model.topology.configured import network_topology
 
 NETWORKS = (

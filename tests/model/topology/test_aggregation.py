@@ -12,7 +12,7 @@ from hopforge.model.config import Config, load_config, parse_config
 from hopforge.model.config.lookup import AddressConfig
 from hopforge.model.config.topology import TopologyConfig
 from hopforge.model.numbers.crc import crc_address
-from hopforge.model.routing.deadlock import DeadlockError
+from hopforge.model.routing.proof.deadlock import DeadlockError
 from hopforge.model.topology import Topology, TopologyError, build
 from hopforge.model.topology.aggregation import aggregate
 from hopforge.model.topology.configured import network_topology

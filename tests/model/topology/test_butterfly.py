@@ -8,7 +8,7 @@ import pytest
 from hopforge.model.config import parse_config
 from hopforge.model.errors import UserError
 from hopforge.model.router.collective_trees import group_tree
-from hopforge.model.routing.configured import routing_plan
+from hopforge.model.routing.combined.configured import routing_plan
 from hopforge.model.topology import Topology, TopologyError
 from hopforge.model.topology.configured import configured_network
 from hopforge.model.topology.routing_table import distances, hop_statistics, shortest_path_ports

@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 from hopforge.cli import app
 from hopforge.model.config import load_config
 from hopforge.model.output.destination import ResultError
-from hopforge.model.routing.booksim_min import first_ports
+from hopforge.model.routing.graphs.booksim_min import first_ports
 from hopforge.model.topology.configured import configured_network
 from hopforge.sim.booksim.grammar import BooksimError
 from hopforge.sim.booksim.random_numbers import draw_permutation, random_numbers

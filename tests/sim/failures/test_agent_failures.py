@@ -13,10 +13,10 @@ from hopforge.model.dqn.agents import STORED, TRAININGS
 from hopforge.model.network.core.event_log import put_log
 from hopforge.model.network.core.kinds import GRANTED, HEAD
 from hopforge.model.network.parts.trail_tables import trail_counts
-from hopforge.model.routing.agents_around import escape_ports, ways_around
-from hopforge.model.routing.deadlock import DeadlockError, check_routing
-from hopforge.model.routing.fields_read import fields_read
-from hopforge.model.routing.reachable import Exploration
+from hopforge.model.routing.agents.around import escape_ports, ways_around
+from hopforge.model.routing.contract.fields_read import fields_read
+from hopforge.model.routing.proof.deadlock import DeadlockError, check_routing
+from hopforge.model.routing.proof.reachable import Exploration
 from hopforge.model.topology import Topology
 from hopforge.model.topology.failed import FailureError
 from hopforge.sim.run.simulation import Simulation

@@ -10,9 +10,9 @@ import pytest
 from hopforge.model.config import Config, parse_config
 from hopforge.model.network.core.kinds import HOST_VC_BITS
 from hopforge.model.routing import RoutingError, RoutingPlan
-from hopforge.model.routing.configured import routing_plan
-from hopforge.model.routing.deadlock import check_routing
-from hopforge.model.routing.short_proof import prove_routing
+from hopforge.model.routing.combined.configured import routing_plan
+from hopforge.model.routing.proof.deadlock import check_routing
+from hopforge.model.routing.proof.short_proof import prove_routing
 from hopforge.model.topology.configured import network_topology
 from hopforge.model.topology.link_times import queued_times
 from hopforge.sim.failures.input_output_queued import DOWN, InputOutputQueuedFailures

@@ -10,7 +10,7 @@ from numba import int64, types
 
 from hopforge.model.config import parse_config
 from hopforge.model.kernel.compile import entry
-from hopforge.model.routing.intermediate import (
+from hopforge.model.routing.grids.intermediate import (
     Grid,
     Place,
     detours,

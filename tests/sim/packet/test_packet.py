@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from hopforge.model.config import Config, ConfigError, parse_config
 from hopforge.model.errors import UserError
-from hopforge.model.routing.deadlock import DeadlockError
-from hopforge.model.routing.intermediate import Grid, Place
+from hopforge.model.routing.grids.intermediate import Grid, Place
+from hopforge.model.routing.proof.deadlock import DeadlockError
 from hopforge.sim.packet import records as r
 from hopforge.sim.packet.escape import check_escape
 from hopforge.sim.packet.golden import GoldenNetwork

@@ -12,7 +12,7 @@ from hopforge.model.config import Config, parse_config
 from hopforge.model.config.uses import unused_sections
 from hopforge.model.errors import UserError
 from hopforge.model.network.parts.program_arrays import ProgramError
-from hopforge.model.routing.intermediate import Place
+from hopforge.model.routing.grids.intermediate import Place
 from hopforge.model.workload import operations as op
 from hopforge.sim.packet.golden_programs import GoldenCreditPrograms, GoldenPrograms, Hosts, Message, Rank
 from hopforge.sim.packet.program_network import ProgramNetwork

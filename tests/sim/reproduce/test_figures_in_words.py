@@ -5,10 +5,11 @@ import math
 import pandas as pd
 import pytest
 
-from hopforge.sim.reproduce import REPRODUCTIONS, Options, acro_methods, loren_judged, select
-from hopforge.sim.reproduce.lookup_conflicts_256 import _config as npb_config
-from hopforge.sim.reproduce.lookup_faulty_ring import Ring
-from hopforge.sim.reproduce.loren_degree import balanced_degree, mean_by_degree, mean_by_length, stated_degree
+from hopforge.sim.reproduce import REPRODUCTIONS, Options, select
+from hopforge.sim.reproduce.irregular import acro_methods, loren_judged
+from hopforge.sim.reproduce.irregular.loren_degree import balanced_degree, mean_by_degree, mean_by_length, stated_degree
+from hopforge.sim.reproduce.lookup.conflicts_256 import _config as npb_config
+from hopforge.sim.reproduce.lookup.faulty_ring import Ring
 
 
 def test_mean_hops_by_length_are_those_of_counting_all_pairs() -> None:

@@ -344,7 +344,7 @@ def test_fewer_comparators_are_smaller_and_less_general(tmp_path):
 
 @pytest.mark.study
 def test_mapping_without_a_cache_grows_with_the_patterns(tmp_path, monkeypatch):
-    monkeypatch.setattr("hopforge.sim.reproduce.lookup_direct_mapping._PATTERNS", (1, 2, 4))
+    monkeypatch.setattr("hopforge.sim.reproduce.lookup.direct_mapping._PATTERNS", (1, 2, 4))
     _, data = run("lookup.fig5.30", tmp_path)
     sizes = [gates(data, hardware="without cache", patterns=patterns) for patterns in (1, 2, 4)]
     steps = [(b - a) / more for a, b, more in zip(sizes, sizes[1:], (1, 2), strict=False)]

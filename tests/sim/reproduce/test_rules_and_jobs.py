@@ -4,7 +4,9 @@ import pandas as pd
 import pytest
 
 from hopforge.model.workload.jobs import usable_jobs
-from hopforge.sim.reproduce import REPRODUCTIONS, job_figures, job_interference, rule_figures
+from hopforge.sim.reproduce import REPRODUCTIONS
+from hopforge.sim.reproduce.lookup import rule_figures
+from hopforge.sim.reproduce.programs import job_figures, job_interference
 from hopforge.sim.reproduce.registry import Options
 
 

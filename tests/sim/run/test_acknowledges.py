@@ -11,8 +11,8 @@ from hopforge.model.network.core.layouts import ACKNOWLEDGES
 from hopforge.model.network.parts.trail_tables import trail_counts
 from hopforge.model.network.service_ports import with_service_ports
 from hopforge.model.routing import RoutingError
-from hopforge.model.routing.acknowledge_channels import acknowledge_edges
-from hopforge.model.routing.deadlock import check_routing, find_cycle
+from hopforge.model.routing.proof.acknowledge_channels import acknowledge_edges
+from hopforge.model.routing.proof.deadlock import check_routing, find_cycle
 from hopforge.model.topology.configured import network_topology
 from hopforge.sim.run.simulation import Simulation
 

@@ -17,7 +17,7 @@ from hopforge.sim.run.simulation import Simulation
 
 GRID = "topology: {kind: hyperx, sizes: [4, 3], hosts_per_router: 3}"
 RUN = "simulation: {warmup_cycles: 100, min_cycles: 1000, max_cycles: 1000}"
-#: parts of a packet's way in ``phase`` (model.routing.line_order)
+#: parts of a packet's way in ``phase`` (model.routing.grids.line_order)
 TO_VIA, FINAL = 1, 2
 
 

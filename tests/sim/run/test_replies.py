@@ -6,7 +6,7 @@ import pytest
 from hopforge.model.config import ConfigError, parse_config
 from hopforge.model.network.core.layouts import REPLIES, REQUESTS, ROUND_TRIPS
 from hopforge.model.routing import RoutingError
-from hopforge.model.routing.deadlock import DeadlockError
+from hopforge.model.routing.proof.deadlock import DeadlockError
 from hopforge.sim.run.class_latencies import queue_delays
 from hopforge.sim.run.simulation import Simulation
 

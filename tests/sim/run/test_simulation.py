@@ -12,7 +12,7 @@ from scipy.special import stdtrit
 
 from hopforge.model.config import Config, parse_config
 from hopforge.model.kernel.histogram import EXACT_BINS, HISTOGRAM_BINS, bin_ends, histogram_bin
-from hopforge.model.routing.graph import distances
+from hopforge.model.routing.graphs.graph import distances
 from hopforge.sim.run import channel_plot, simulation
 from hopforge.sim.run.channel_plot import plot_channels
 from hopforge.sim.run.measurement import channel_columns, measurement_rows, write_measurement

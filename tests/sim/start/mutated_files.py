@@ -13,8 +13,8 @@ from types import FrameType
 from typing import Any
 
 from hopforge.model.config import Config, ConfigError, parse_config
-from hopforge.model.routing.deadlock import DeadlockError
-from hopforge.model.routing.plan import ROUTING
+from hopforge.model.routing.contract.plan import ROUTING
+from hopforge.model.routing.proof.deadlock import DeadlockError
 from hopforge.model.topology.limits import router_count
 from hopforge.sim.run.packet_life import TraceError
 from hopforge.sim.start.checks import Verdict, check_commands

@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 from hopforge import cli
 from hopforge.model.config import parse_config
 from hopforge.model.errors import UserError
-from hopforge.model.routing.graph import distances
+from hopforge.model.routing.graphs.graph import distances
 from hopforge.sim.run.simulation import Simulation
 from hopforge.sim.start import bench_net
 from hopforge.sim.start.bench_net import CASES, SIZES, measure_net, measure_sizes, prepare, time_booksim, time_ours

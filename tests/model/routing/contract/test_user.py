@@ -1,0 +1,27 @@
+"""How a user's Python file is run: what it may import, and how it may end."""
+
+from pathlib import Path
+
+import pytest
+
+from hopforge.model.network.core.user_code import UserCodeError
+from hopforge.model.routing.contract.user import load_user_file
+
+
+def test_modules_beside_the_file_are_found_and_those_of_another_folder_are_not_taken(tmp_path: Path) -> None:
+    for folder in ("one", "two"):
+        (tmp_path / folder / "deeper").mkdir(parents=True)
+        (tmp_path / folder / "deeper" / "__init__.py").write_text("")
+        (tmp_path / folder / "deeper" / "name.py").write_text(f"NAME = {folder!r}\n")
+        (tmp_path / folder / "neighbour_of_mine.py").write_text("from deeper.name import NAME\n")
+        (tmp_path / folder / "own.py").write_text("from neighbour_of_mine import NAME\n")
+    for folder in ("one", "two", "one", "one"):
+        assert load_user_file(tmp_path / folder / "own.py", "NAME", "routing.file") == folder
+
+
+@pytest.mark.parametrize("line", ["import sys; sys.exit()", "raise SystemExit(3)", "exit(0)"])
+def test_a_file_cannot_end_the_program(tmp_path: Path, line: str) -> None:
+    path = tmp_path / "own.py"
+    path.write_text(line)
+    with pytest.raises(UserCodeError, match=r"^routing.file: .*own.py:1: cannot be run: it ends Python \(sys.exit\)$"):
+        load_user_file(path, "prepare", "routing.file")
