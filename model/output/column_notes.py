@@ -41,11 +41,16 @@ def all_notes() -> dict[tuple[str, str], ColumnNote]:
 def column_notes(
     table: str, columns: Iterable[str], units: Mapping[str, str] | None = None
 ) -> dict[str, ColumnNote]:
-    """Return what is known of the columns of a table, in their order; `units` are those that are others in this run."""
+    """Return what is known of the columns of a table, in their order.
+
+    `units` are those that are others in this run, by the column or by the unit that the note says.
+    """
     others = units or {}
     found = {column: _note(table, column) for column in columns}
     return {
-        column: note._replace(unit=others.get(column, note.unit)) for column, note in found.items() if note is not None
+        column: note._replace(unit=others.get(column, others.get(note.unit, note.unit)))
+        for column, note in found.items()
+        if note is not None
     }
 
 

@@ -224,7 +224,7 @@ def write_tables(folder: Path, tables: Mapping[str, Table], units: Mapping[str, 
     tables : dict of str to table
         By name.
     units : dict of str to str, optional
-        Units of columns that are others in this run than `model.output.column_notes` says.
+        Units that are others in this run than `model.output.column_notes` says, by column or by that unit.
     """
     for name, table in _times_apart(tables).items():
         notes = column_notes(name, map(str, table), units)

@@ -20,6 +20,7 @@ from hopforge.sim.pages.find import ResultSet
 from hopforge.sim.pages.network_result import channel_values, network_of, result_config, table_columns
 from hopforge.sim.pages.packet_ways import packet_ways
 from hopforge.sim.pages.routed_paths import busy_links, link_paths, next_channels, way_bytes
+from hopforge.sim.run.rate_time import rate_time
 
 __all__ = ["MOST_BUFFERS", "network_view", "view_facts"]
 
@@ -114,10 +115,11 @@ def _measures(result: ResultSet, config: Config, topology: Topology, notes: list
         busy = busy_links(result, topology)
         top = 0.0 if busy is None else min(100.0, _nice(float(busy.max(initial=0.0))))
         return [] if busy is None else [_measure("links", "busy", "%", busy, (0.0, top), "of the makespan")]
-    found = [*_over_time(result, topology, notes)]
+    unit = f"flits per {rate_time(config)}"
+    found = [*_over_time(result, topology, notes, unit)]
     loads = None if found else channel_values(result, topology, "channels", ["load"])
     if loads is not None and loads.size:
-        found.append(_measure("links", "load", "flits per cycle", loads, (0.0, _nice(float(np.nanmax(loads))))))
+        found.append(_measure("links", "load", unit, loads, (0.0, _nice(float(np.nanmax(loads))))))
     fill = _fill(result, topology)
     if fill is not None:
         top = min(100.0, _nice(float(np.nanmax(fill, initial=0.0))))
@@ -166,7 +168,7 @@ def _ways(result: ResultSet, config: Config, topology: Topology, notes: list[str
     ]
 
 
-def _over_time(result: ResultSet, topology: Topology, notes: list[str]) -> list[Any]:
+def _over_time(result: ResultSet, topology: Topology, notes: list[str], unit: str) -> list[Any]:
     """Return loads and flits of every frame of a series."""
     frames = result.metadata.get("frames")
     if not isinstance(frames, Mapping) or not isinstance(frames.get("until"), list):
@@ -177,7 +179,7 @@ def _over_time(result: ResultSet, topology: Topology, notes: list[str]) -> list[
     found = []
     loads = channel_values(result, topology, "link_loads", names)
     if loads is not None and loads.size:
-        found.append(_measure("links", "load", "flits per cycle", loads, (0.0, _nice(float(np.nanmax(loads))))))
+        found.append(_measure("links", "load", unit, loads, (0.0, _nice(float(np.nanmax(loads))))))
     table = table_columns(result, "router_flits", ("router", *names))
     if table is not None:
         _check_routers(result, "router_flits", table["router"].to_numpy(), topology)

@@ -11,11 +11,11 @@ from hopforge.model.topology import Topology
 from hopforge.model.topology.floor_map import MAX_DRAWN_LINKS, draw_channel_values
 
 
-def plot_channels(topology: Topology, channels: Columns, path: Path) -> None:
+def plot_channels(topology: Topology, channels: Columns, path: Path, time: str = "cycle") -> None:
     """Draw the load of every channel between routers as colours.
 
     Meshes and tori of two dimensions: one panel per direction with the routers in their places; others: curves of its
-    drawing, with too many channels a map of output port over router.
+    drawing, with too many channels a map of output port over router. Loads are flits per `time`.
     """
     router, group, load = (np.asarray(channels[name]) for name in ("router", "port", "load"))
     largest = max(float(load.max()), 1e-9) if len(load) else 1.0
@@ -25,7 +25,7 @@ def plot_channels(topology: Topology, channels: Columns, path: Path) -> None:
     table = np.full((logical.max_ports, topology.routers), np.nan)
     table[group, router] = 0
     np.add.at(table, (group, router), load)
-    label = "flits per cycle" if topology.aggregation is None else "flits per cycle, all members"
+    label = f"flits per {time}" if topology.aggregation is None else f"flits per {time}, all members"
     if topology.kind in ("mesh", "torus") and len(topology.params["radices"]) == 2:
         largest = max(float(np.nanmax(table)), 1e-9)
         first, (width, height) = logical.max_ports - 4, topology.params["radices"]

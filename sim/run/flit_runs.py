@@ -13,6 +13,7 @@ from hopforge.sim.run.jobs import Job, try_variants
 from hopforge.sim.run.measurement import Measurement, measurement_rows, write_measurement
 from hopforge.sim.run.model_runs import NetRun, Progress
 from hopforge.sim.run.program_run import ProgramMeasurement, program_rows, run_program, write_program
+from hopforge.sim.run.rate_time import rate_time
 from hopforge.sim.run.run_lengths import run_lengths
 from hopforge.sim.run.series_limits import series_cycles
 from hopforge.sim.run.simulation import Simulation
@@ -64,7 +65,8 @@ class LoadRun:
         """Latency, throughput, hops, channel loads, and what failed."""
         failures, agents = self._run.reconfiguration, self._run.agents
         rows = [("classes", self._run.plan.advice)] if self._run.plan.advice else []
-        rows += measurement_rows(self._found) + ([] if failures is None else failure_rows(failures))
+        rows += measurement_rows(self._found, rate_time(self._run.config))
+        rows += [] if failures is None else failure_rows(failures)
         starvation = self._run.starvation
         if starvation is not None and starvation.some:
             rows.append(("STARVED", starvation.words()))
@@ -107,8 +109,9 @@ class ProgramRun:
         """Makespan and times of the ranks."""
         failures, agents = self._run.reconfiguration, self._run.agents
         assert self._run.placed is not None, "it is a program's"
-        speed = self._run.config.traffic.cycles_per_flop
-        rows = program_rows(self._found) + untimed_rows(self._run.placed.program, speed, "traffic.cycles_per_flop")
+        config = self._run.config
+        rows = program_rows(self._found, rate_time(config))
+        rows += untimed_rows(self._run.placed.program, config.traffic.cycles_per_flop, "traffic.cycles_per_flop")
         rows += [] if failures is None else failure_rows(failures)
         return rows + ([] if agents is None else agents.rows())
 

@@ -19,6 +19,7 @@ from hopforge.sim.run.first_runs import prepare_job
 from hopforge.sim.run.jobs import Job, try_variants
 from hopforge.sim.run.kept_results import Row
 from hopforge.sim.run.knee import Knee
+from hopforge.sim.run.rate_time import rate_time, rate_units
 from hopforge.sim.run.reordering import Reordering
 from hopforge.sim.run.run_statistics import figure
 from hopforge.sim.run.simulation import Simulation
@@ -57,12 +58,12 @@ class FlitSweep(Sweep):
         """Write runs and curve (CSV, Parquet), plot (PNG) and metadata (JSON)."""
         curve = summarise(runs)
         with staged(folder) as scratch:
-            write_tables(scratch, {"runs": runs, "curve": curve})
+            write_tables(scratch, {"runs": runs, "curve": curve}, rate_units(config))
             write_metadata(scratch, run_metadata(config))
             if config.variants:
-                plot_variants(config.name, curve, scratch / "latency_load.png")
+                plot_variants(config.name, curve, scratch / "latency_load.png", rate_time(config))
             else:
-                plot_curve(config.name, curve, scratch / "latency_load.png")
+                plot_curve(config.name, curve, scratch / "latency_load.png", rate_time(config))
 
     def table(self, config: Config, runs: pd.DataFrame) -> list[list[str]]:
         """Headings, and a row per variant and load."""
@@ -151,18 +152,21 @@ def summarise(runs: pd.DataFrame) -> pd.DataFrame:
     return pd.concat(parts, ignore_index=True)
 
 
-def _panels(name: str) -> tuple[Figure, Axes, Axes]:
+def _panels(name: str, time: str) -> tuple[Figure, Axes, Axes]:
     figure, (left, right) = new_figure(panels=2)
-    load = "offered load (flits per host and cycle)"
+    load = f"offered load (flits per host and {time})"
     style_axes(left, title=f"Latency, {name}", x_label=load, y_label="latency (cycles)")
-    style_axes(right, title="Throughput", x_label=load, y_label="accepted (flits per host and cycle)")
+    style_axes(right, title="Throughput", x_label=load, y_label=f"accepted (flits per host and {time})")
     return figure, left, right
 
 
-def plot_curve(name: str, curve: pd.DataFrame, path: Path) -> None:
-    """Draw mean and 99th percentile of latency, and accepted over offered load; latencies of stable points only."""
+def plot_curve(name: str, curve: pd.DataFrame, path: Path, time: str = "cycle") -> None:
+    """Draw mean and 99th percentile of latency, and accepted over offered load, flits per `time`.
+
+    Latencies are those of stable points only.
+    """
     stable = curve[~curve["saturated"]]
-    figure, left, right = _panels(name)
+    figure, left, right = _panels(name, time)
     if len(stable):
         draw_lines(
             left,
@@ -182,9 +186,9 @@ def plot_curve(name: str, curve: pd.DataFrame, path: Path) -> None:
     save_figure(figure, path)
 
 
-def plot_variants(name: str, curve: pd.DataFrame, path: Path) -> None:
-    """Draw mean latency (stable points only) and accepted over offered load, one line per variant."""
-    figure, left, right = _panels(name)
+def plot_variants(name: str, curve: pd.DataFrame, path: Path, time: str = "cycle") -> None:
+    """Draw mean latency (stable points only) and accepted over offered load (per `time`), one line per variant."""
+    figure, left, right = _panels(name, time)
     latencies, rates = [], []
     for k, variant in enumerate(curve["variant"].unique()):
         points = curve[curve["variant"] == variant]

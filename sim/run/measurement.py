@@ -19,6 +19,7 @@ from hopforge.sim.run.class_latencies import ClassLatency, acknowledge_tables, c
 from hopforge.sim.run.flit_networks import Built
 from hopforge.sim.run.lookup_measures import lookup_table
 from hopforge.sim.run.network_latency import network_words
+from hopforge.sim.run.rate_time import rate_time, rate_units
 from hopforge.sim.run.reordering import Reordering, reordering_tables
 from hopforge.sim.run.run_statistics import figure
 from hopforge.sim.run.starvation import StarvationWatch
@@ -173,7 +174,7 @@ def write_measurement(run: MeasuredRun, found: Measurement, folder: Path, *, plo
     if failures is not None:
         tables |= failure_tables(failures)
     with staged(folder) as scratch:
-        write_tables(scratch, tables, SERIES_UNITS)
+        write_tables(scratch, tables, rate_units(run.config, SERIES_UNITS))
         if agents is not None:
             write_agents(run, agents, scratch, plots=plots)
         if plots:
@@ -198,7 +199,7 @@ def draw_channels(run: MeasuredRun, channels: Columns, folder: Path) -> None:
     """Draw the loads of all channels: ``channels.png``."""
     from hopforge.sim.run.channel_plot import plot_channels  # noqa: PLC0415 - slow to import (tests/sim/start/test_start_up.py)
 
-    plot_channels(run.topology, channels, folder / "channels.png")
+    plot_channels(run.topology, channels, folder / "channels.png", rate_time(run.config))
 
 
 def _latency_rows(found: Measurement) -> list[tuple[str, str]]:
@@ -223,8 +224,8 @@ def _latency_rows(found: Measurement) -> list[tuple[str, str]]:
     ]
 
 
-def measurement_rows(found: Measurement) -> list[tuple[str, str]]:
-    """Say what `hopforge net` shows: subject and words."""
+def measurement_rows(found: Measurement, time: str = "cycle") -> list[tuple[str, str]]:
+    """Say what `hopforge net` shows: subject and words; `time` is that of rates (`rate_time`)."""
     ends = {
         "precision": "the interval is tight enough",
         "max_cycles": "simulation.max_cycles reached",
@@ -234,12 +235,12 @@ def measurement_rows(found: Measurement) -> list[tuple[str, str]]:
     rows = [
         (
             "offered load",
-            f"{found.load:.4g} flits per host and cycle"
+            f"{found.load:.4g} flits per host and {time}"
             + (", SATURATED: latencies depend on the length of the run" if found.saturated else ""),
         ),
         ("accepted", f"{found.accepted:.4g} (worst host {found.accepted_worst:.4g})"),
         *(_latency_rows(found) if found.packets else [("latency", "no packet arrived in the cycles measured")]),
-        ("channel load", f"mean {found.channel_load_mean:.3f}, highest {found.channel_load_max:.3f} flits per cycle"),
+        ("channel load", f"mean {found.channel_load_mean:.3f}, highest {found.channel_load_max:.3f} flits per {time}"),
         (
             "cycles",
             f"{found.warmup_cycles:,} to warm up, {found.cycles:,} measured ({ends[found.stop]}); "

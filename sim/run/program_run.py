@@ -21,6 +21,7 @@ from hopforge.sim.failures.report import SERIES_UNITS, failure_tables
 from hopforge.sim.run.class_latencies import acknowledge_tables
 from hopforge.sim.run.measurement import channel_columns, draw_channels, write_agents
 from hopforge.sim.run.network_latency import network_latencies, network_words
+from hopforge.sim.run.rate_time import rate_units
 from hopforge.sim.run.reordering import Reordering, reordering, reordering_tables
 from hopforge.sim.run.run_statistics import figure, largest_of, mean_of, percentile
 from hopforge.sim.run.simulation import Simulation
@@ -278,8 +279,8 @@ def rank_columns(placed: PlacedProgram, rank: Any) -> dict[str, Any]:
     }
 
 
-def program_rows(found: ProgramMeasurement) -> list[tuple[str, str]]:
-    """Say what `hopforge net` shows of a program: subject and words."""
+def program_rows(found: ProgramMeasurement, time: str = "cycle") -> list[tuple[str, str]]:
+    """Say what `hopforge net` shows of a program: subject and words; `time` is that of rates (`rate_time`)."""
     local = f", {found.local_messages:,} of them within a host" if found.local_messages else ""
     return [
         ("program", f"{found.program}, {found.ranks} ranks"),
@@ -301,8 +302,8 @@ def program_rows(found: ProgramMeasurement) -> list[tuple[str, str]]:
         ("routers visited", figure(found.hops, ".3f")),
         *([] if found.units is None else found.units.rows()),
         *([] if found.reordering is None else found.reordering.rows()),
-        ("accepted", f"{found.accepted:.4g} flits per host and cycle"),
-        ("channel load", f"mean {found.channel_load_mean:.3f}, highest {found.channel_load_max:.3f} flits per cycle"),
+        ("accepted", f"{found.accepted:.4g} flits per host and {time}"),
+        ("channel load", f"mean {found.channel_load_mean:.3f}, highest {found.channel_load_max:.3f} flits per {time}"),
         ("processor time", f"{found.cpu_seconds:.2f} s"),
     ]
 
@@ -317,7 +318,8 @@ def write_program(run: Simulation, found: ProgramMeasurement, folder: Path, *, p
         if run.agents is not None:
             tables |= run.agents.tables()
             write_agents(run, run.agents, scratch, plots=plots)
-        write_tables(scratch, tables | acknowledge_tables(run.state) | reordering_tables(run.state), SERIES_UNITS)
+        tables |= acknowledge_tables(run.state) | reordering_tables(run.state)
+        write_tables(scratch, tables, rate_units(run.config, SERIES_UNITS))
         if plots:
             draw_channels(run, channels, scratch)
         if plots and run.reconfiguration is not None and len(run.reconfiguration.series):

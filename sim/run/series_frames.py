@@ -1,5 +1,6 @@
 """Loads of links and flits in routers over the bins of a run, within bounds: what `hopforge view` moves through."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -65,10 +66,10 @@ class SeriesFrames:
             "router_flits": routers | {f"frame_{k}": row for k, row in enumerate(self.flits)},
         }
 
-    def write(self, folder: Path) -> None:
-        """Write both tables as Parquet, in a folder of `model.output.results.staged`."""
+    def write(self, folder: Path, units: Mapping[str, str]) -> None:
+        """Write both tables as Parquet, in a folder of `model.output.results.staged`; `units` as for `column_notes`."""
         for name, table in self.tables().items():
-            write_parquet(table, folder / f"{name}.parquet", column_notes(name, table))
+            write_parquet(table, folder / f"{name}.parquet", column_notes(name, table, units))
 
     def metadata(self, time_unit: str, cycle_time: float) -> dict[str, Any]:
         """Return what the tables do not say: bins of a frame, ends of the frames, time of a cycle of the file."""

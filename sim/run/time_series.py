@@ -17,6 +17,7 @@ from hopforge.sim.failures.report import FailureHistory, failure_rows
 from hopforge.sim.run.agent_watch import AgentWatch
 from hopforge.sim.run.buffer_samples import router_flits
 from hopforge.sim.run.link_frames import write_frames
+from hopforge.sim.run.rate_time import rate_units
 from hopforge.sim.run.run_statistics import bin_middles, figure, percentile
 from hopforge.sim.run.series_frames import SeriesFrames
 from hopforge.sim.run.series_limits import series_cycles
@@ -372,7 +373,7 @@ def write_series(
     if series.agents is not None:
         tables |= series.agents.tables()
     with staged(folder) as scratch:
-        write_tables(scratch, tables, units_of(series))
+        write_tables(scratch, tables, rate_units(config, units_of(series)))
         if series.agents is not None:
             series.agents.keep(scratch)
         plot_series(series, config.name, scratch / "series.png")
@@ -388,6 +389,6 @@ def write_series(
             write_frames(topology, series.channels, texts, scratch, progress)
         metadata = run_metadata(config, seed=seed)
         if series.frames is not None:
-            series.frames.write(scratch)
+            series.frames.write(scratch, rate_units(config))
             metadata["frames"] = series.frames.metadata(series.time_unit, series.cycle_time)
         write_metadata(scratch, metadata)
