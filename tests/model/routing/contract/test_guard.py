@@ -147,7 +147,7 @@ def test_a_file_that_catches_every_interrupt_is_ended(
     (tmp_path / "mine.py").write_text(DEAF)
     routing = f"{{algorithm: file, file: mine.py, prepare_limit_s: {limit_s}}}"
     (tmp_path / "net.yml").write_text(f"name: x\n{MESH}\nrouting: {routing}\n")
-    command = [sys.executable, "-c", "from hopforge.model.routing import user; user._AGAIN_S = 0.1; "
+    command = [sys.executable, "-c", "from hopforge.model.routing.contract import user; user._AGAIN_S = 0.1; "
                "import sys; sys.argv[1:] = ['net', 'net.yml']; from hopforge.cli import main; main()"]  # fmt: skip
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     with subprocess.Popen(command, cwd=tmp_path, text=True, **pipes) as running:  # type: ignore[call-overload]
@@ -166,7 +166,7 @@ def test_a_file_that_catches_every_interrupt_is_ended(
 def test_ctrl_c_ends_an_endless_prepare_and_its_progress_is_told(tmp_path: Path) -> None:
     (tmp_path / "mine.py").write_text("def prepare(*_):\n    print('begun', flush=True)\n    while True: pass\n")
     (tmp_path / "net.yml").write_text(f"name: x\n{MESH}\nrouting: {{algorithm: file, file: mine.py}}\n")
-    command = [sys.executable, "-c", "from hopforge.model.routing import user; user._TELL_S = 0.1; "
+    command = [sys.executable, "-c", "from hopforge.model.routing.contract import user; user._TELL_S = 0.1; "
                "import sys; sys.argv[1:] = ['net', 'net.yml']; from hopforge.cli import main; main()"]  # fmt: skip
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     with subprocess.Popen(command, cwd=tmp_path, text=True, **pipes) as running:  # type: ignore[call-overload]
