@@ -53,11 +53,12 @@ _KINDS: dict[str, _Kind] = {
 
 @dataclass(frozen=True)
 class Subject:
-    """One of the two results: how it is called, its tables and the configuration that it ran with."""
+    """One of the two results: how it is called, its tables, the configuration that it ran with, and where it lies."""
 
     name: str
     tables: Mapping[str, pd.DataFrame]
     config: Mapping[str, Any]
+    folder: Path | None = None
 
 
 @dataclass(frozen=True)
@@ -104,7 +105,7 @@ def subject_at(folder: Path) -> Subject:
         raise UserError(f"{folder}: holds {len(chosen)} results; name one of {names}")
     (result,) = chosen
     place = folder if result.folder == "." else folder / result.folder
-    return Subject(str(place), result.tables, result.config)
+    return Subject(str(place), result.tables, result.config, place)
 
 
 def _table_of(*tables: Mapping[str, pd.DataFrame]) -> str:

@@ -66,7 +66,8 @@ def write_comparison(found: Comparison, folder: Path) -> None:
     UserError
         The folder is that of a result, whose metadata would be lost.
     """
-    if folder.resolve() in [Path(each.name).resolve() for each in (found.first, found.second)]:
+    compared = [each.folder.resolve() for each in (found.first, found.second) if each.folder is not None]
+    if folder.resolve() in compared:
         raise UserError(f"{folder}: is a result that is compared, and is not overwritten; name another folder")
     changed = {key: list(values) for key, values in found.changed.items()}
     with staged(folder) as scratch:

@@ -151,7 +151,7 @@ def _routed(result: ResultSet, config: Config, topology: Topology) -> list[Any]:
         entries = np.full(topology.routers, np.nan)
         entries[table["router"].to_numpy(np.int64)] = table[column].to_numpy(np.float64)
         entries[failed_switches(topology, config.failed)] = np.nan
-        if np.nanmin(entries) < np.nanmax(entries):
+        if len(set(entries[np.isfinite(entries)].tolist())) > 1:
             found.append(_measure("routers", name, "", entries, (0.0, _nice(float(np.nanmax(entries)))), whole=True))
     return found
 
@@ -191,9 +191,13 @@ def _over_time(result: ResultSet, topology: Topology, notes: list[str], unit: st
 
 
 def _check_routers(result: ResultSet, name: str, routers: NDArray[Any], topology: Topology) -> None:
+    place = f"{result.folder}/{result.files.get(name, name)}"
+    parts = routers[routers != np.floor(routers)]
+    if len(parts):
+        raise UserError(f"{place}: routers must be whole numbers, not {parts[0]:g}")
     if len(routers) and (routers.min() < 0 or routers.max() >= topology.routers):
         raise UserError(
-            f"{result.folder}/{result.files.get(name, name)}: routers must be 0 to {topology.routers - 1}, those of "
+            f"{place}: routers must be 0 to {topology.routers - 1}, those of "
             f"the {topology.name}, not {routers.min():.0f} to {routers.max():.0f}"
         )
 

@@ -62,8 +62,9 @@ def busy_links(result: ResultSet, topology: Topology) -> NDArray[np.float64] | N
     ends = topology.channels()
     known = {place: k for k, place in enumerate(zip(ends.src_router.tolist(), ends.src_port.tolist(), strict=True))}
     share = np.zeros(len(known))
-    named = table["link"].astype(str).str.extract(_BETWEEN).dropna().astype(np.int64)
-    for row, router, port in named.itertuples():
+    named = table["link"].astype(str).str.extract(_BETWEEN).dropna()
+    for row, *place in named.itertuples():
+        router, port = map(int, place)  # of any length
         if (router, port) not in known:
             file = f"{result.folder}/{result.files.get('links', 'links')}"
             raise UserError(f"{file}: the {topology.name} has no link at port {port} of router {router}")

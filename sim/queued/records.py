@@ -99,7 +99,8 @@ LINE = np.dtype(
         ],
         "formats": ["i8"] * 7 + ["i4"] * 2 + ["i8"] * 4,
         "itemsize": 128,
-    }
+    },
+    align=True,
 )
 _LINE_CONSTANT = [name for name in LINE.names or () if name not in ("first", "last", "waiting")]
 

@@ -63,6 +63,7 @@ def aggregated_plan(
         route=_over_members(plan.route),
         every=None if plan.every is None else _over_members(plan.every),
         table=np.concatenate([np.array(header), *(part.reshape(-1) for part in parts)]).astype(np.int32),
+        rows=(),
         max_candidates=plan.max_candidates * (found.members if adaptive else 1),
         unguarded=None if plan.unguarded is None else aggregated_plan(plan.unguarded, topology, member),
         of_paths=tuple(aggregated_plan(one, topology, member) for one in plan.of_paths),

@@ -43,13 +43,13 @@ def over_parallel_links(plan: RoutingPlan, topology: Topology, rule: LinkRule) -
     table = np.concatenate([header, *(part.reshape(-1) for part in parts)]).astype(np.int32)
     most = plan.max_candidates * found.ports.shape[2]
     if rule == "adaptive":
-        return replace(plan, route=_over_all(plan.route), table=table, max_candidates=most)
+        return replace(plan, route=_over_all(plan.route), table=table, max_candidates=most, rows=())
     if rule == "hash":
         return replace(
             plan, route=_over_chosen(plan.route, True), table=table, every=_over_all(plan.route), max_candidates=most,
-            by_source=True,
+            by_source=True, rows=(),
         )  # fmt: skip
-    return replace(plan, route=_over_chosen(plan.route, False), table=table)
+    return replace(plan, route=_over_chosen(plan.route, False), table=table, rows=())
 
 
 @njit

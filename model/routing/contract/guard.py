@@ -102,7 +102,7 @@ def guarded_plan(plan: RoutingPlan, topology: Topology, vcs: int, key: str) -> R
     header[_CANDIDATES], header[_PHASES], header[_PORTS] = plan.max_candidates, plan.phases, ports
     table = np.concatenate([header, allowed, hosts.reshape(-1), plan.table])
     return replace(
-        plan, route=route, every=None, feedback=feedback, table=table, unguarded=plan, of_paths=(), among=None
+        plan, route=route, every=None, feedback=feedback, table=table, unguarded=plan, of_paths=(), among=None, rows=(),
     )  # fmt: skip
 
 

@@ -143,7 +143,7 @@ class RoutingPlan:
         `route` names one of all virtual channels by their queues: no class of packets can have some of its own.
     rows : tuple of (int, int)
         Of `table`: where what router 0 reads begins, and how many entries each router has. Kernels load these ahead of
-        time; nothing else depends on it.
+        time; nothing else depends on it. What replaces `table` drops it. Only algorithms of ours have it.
     """
 
     route: Any

@@ -216,6 +216,7 @@ def test_route_with_a_failed_switch_has_no_way_to_it(tmp_path: Path) -> None:
         ("next_hops.csv", "1,2\n", "next_hops.csv:1: must have 8 numbers, not 2"),
         ("next_hops.csv", "-1,1,1,1,1,1,1,1\n" + "0,-1,2,2,2,2,2,2\n" * 7, "has no link from router "),
         ("channels.csv", "router,to_router,paths\n0,99,4\n", "has no link from router 0 to router 99"),
+        ("routers.csv", "router,entries\n0.5,7\n1,8\n", "routers.csv: routers must be whole numbers, not 0.5"),
     ],
 )
 def test_damaged_tables_of_routes_are_one_line(tmp_path: Path, name: str, text: str, words: str) -> None:
@@ -227,6 +228,13 @@ def test_damaged_tables_of_routes_are_one_line(tmp_path: Path, name: str, text: 
     assert words in str(run.exception)
     assert name in str(run.exception)
     assert "\n" not in str(run.exception)
+
+
+def test_a_column_of_entries_that_is_empty_colours_no_router(tmp_path: Path) -> None:
+    routed(tmp_path)
+    (tmp_path / "route" / "routers.parquet").unlink()
+    (tmp_path / "route" / "routers.csv").write_text("router,entries\n0,\n1,\n")
+    assert [measure["name"] for measure in view_of(tmp_path / "route")["measures"]] == ["paths"]
 
 
 def used(folder: Path, links: dict[str, list[object]]) -> Path:
@@ -248,11 +256,12 @@ def test_app_gives_how_busy_each_link_was(tmp_path: Path) -> None:
     assert values(busy)[0, channel] == pytest.approx(25, abs=0.01)
 
 
-def test_busy_links_of_another_network_are_one_line(tmp_path: Path) -> None:
-    folder = used(tmp_path, {"link": ["router 16 to router 1, port 0"], "busy_share": [0.5]})
+@pytest.mark.parametrize("router", [16, 99999999999999999999])
+def test_busy_links_of_another_network_are_one_line(tmp_path: Path, router: int) -> None:
+    folder = used(tmp_path, {"link": [f"router {router} to router 1, port 0"], "busy_share": [0.5]})
     run = CliRunner().invoke(cli.app, ["view", str(folder)])
     assert isinstance(run.exception, UserError), run.output
-    assert "links.parquet: the 4x4 torus has no link at port 0 of router 16" in str(run.exception)
+    assert f"links.parquet: the 4x4 torus has no link at port 0 of router {router}" in str(run.exception)
 
 
 def test_the_same_result_gives_the_same_page(results: Path, tmp_path: Path) -> None:

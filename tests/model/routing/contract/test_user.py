@@ -4,8 +4,11 @@ from pathlib import Path
 
 import pytest
 
+from hopforge.model.config.load import parse_config
 from hopforge.model.network.core.user_code import UserCodeError
+from hopforge.model.routing.combined.configured import routing_plan
 from hopforge.model.routing.contract.user import load_user_file
+from hopforge.model.topology.configured import network_topology
 
 
 def test_modules_beside_the_file_are_found_and_those_of_another_folder_are_not_taken(tmp_path: Path) -> None:
@@ -25,3 +28,21 @@ def test_a_file_cannot_end_the_program(tmp_path: Path, line: str) -> None:
     path.write_text(line)
     with pytest.raises(UserCodeError, match=r"^routing.file: .*own.py:1: cannot be run: it ends Python \(sys.exit\)$"):
         load_user_file(path, "prepare", "routing.file")
+
+
+@pytest.mark.parametrize("rows", ["'x'", "3", "((10**30, 1),)", "((-5, 2),)"])
+def test_rows_that_a_file_says_its_table_has_are_not_taken(tmp_path: Path, rows: str) -> None:
+    """They are places in memory, which kernels would load ahead."""
+    (tmp_path / "mine.py").write_text(
+        "import numpy as np\n"
+        "from hopforge.model.routing import RoutingPlan, relation\n"
+        "@relation\n"
+        "def go(router, in_port, in_vc, packet, net, table, memory, out):\n"
+        "    return 0\n"
+        f"def prepare(topology, vcs, options):\n    return RoutingPlan(go, np.zeros(4, np.int32), rows={rows})\n"
+    )
+    config = parse_config(
+        "name: x\ntopology: {kind: dragonfly, p: 2, a: 4, h: 2}\nrouter: {model: input_output_queued, vcs: 8}\n"
+        f"routing: {{algorithm: file, file: {tmp_path / 'mine.py'}}}\ntraffic: {{source: interval}}\n"
+    )
+    assert routing_plan(config, network_topology(config)).rows == ()
