@@ -68,7 +68,12 @@ def test_the_carried_load_is_that_of_bisection(true: float, guessed: float, know
 
 def test_a_network_that_never_saturates_is_tried_at_full_load_only() -> None:
     tried: list[float] = []
-    assert carried_load(lambda load: tried.append(load) or load) == Knee(1.0, None)  # type: ignore[func-returns-value]
+
+    def carried(load: float) -> float:
+        tried.append(load)
+        return load
+
+    assert carried_load(carried) == Knee(1.0, None)
     assert tried == [1.0]
 
 
