@@ -131,7 +131,7 @@ def compare_results(first: Subject, second: Subject) -> Comparison:
     kind = _KINDS[name]
     ours, theirs = (_numbers(each, name, kind) for each in (first, second))
     names = [each for each in kind.names if each in ours and each in theirs]
-    if "variant" in names and ours["variant"].nunique() == theirs["variant"].nunique() == 1:
+    if "variant" in names and ours["variant"].nunique(dropna=False) == theirs["variant"].nunique(dropna=False) == 1:
         names.remove("variant")  # the name of a file without variants: there is nothing to match
     groups = [_groups(table, names) for table in (ours, theirs)]
     both = [key for key in groups[0] if key in groups[1]]
@@ -170,7 +170,8 @@ def _numbers(subject: Subject, name: str, kind: _Kind) -> pd.DataFrame:
 def _groups(table: pd.DataFrame, names: Sequence[str]) -> dict[tuple[Any, ...], pd.DataFrame]:
     if not names:
         return {(): table}
-    filled = table.assign(**{name: table[name].fillna("") for name in names if table[name].dtype.kind not in "iuf"})
+    # a CSV file whose column is empty has numbers there
+    filled = table.assign(**{name: table[name].astype(object).where(table[name].notna(), "") for name in names})
     return {key: rows for key, rows in filled.groupby(list(names), sort=False)}
 
 

@@ -1,5 +1,6 @@
 """A comparison on the terminal and on disk: words, table, plot."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ from hopforge.model.output.plots import Line, draw_lines, new_figure, save_figur
 from hopforge.model.output.results import command_words, package_versions, staged, write_metadata, write_tables
 from hopforge.sim.pages.compare import Comparison, Subject
 from hopforge.sim.pages.glance import network_words
+from hopforge.sim.run.rate_time import model_rate_time
 
 __all__ = ["comparison_lines", "comparison_rows", "write_comparison"]
 
@@ -19,7 +21,7 @@ _MOST_CHANGES, _MOST_CURVES = 12, 3
 _KINDS = {"hits": "ports", "app": "app"}
 _FIGURES = ("figure", "first", "second", "difference", "difference_percent", "interval", "verdict")
 _CURVES = {
-    "latency": "mean latency (cycles)", "accepted": "accepted (flits per host and cycle)",
+    "latency": "mean latency (cycles)", "accepted": "accepted (flits per host and {time})",
     "lifetime_ns": "mean lifetime (ns)",
 }  # fmt: skip
 
@@ -100,10 +102,18 @@ def _plot(found: Comparison, path: Path) -> None:
     if not figures:
         return
     figure, panels = new_figure(panels=len(figures))
+    time = " or ".join(dict.fromkeys(_rate_time(each) for each in (found.first, found.second)))
     for axes, name in zip(panels, figures, strict=True):
-        style_axes(axes, title=name.replace("_ns", ""), x_label="offered load", y_label=_CURVES[name])
+        label = _CURVES[name].format(time=time)
+        style_axes(axes, title=name.replace("_ns", ""), x_label="offered load", y_label=label)
         draw_lines(axes, _lines(found, table[(table["figure"] == name) & (table["verdict"] != "saturated")]))
     save_figure(figure, path)
+
+
+def _rate_time(subject: Subject) -> str:
+    """Return the time in which rates are counted: that of a cycle where the configuration is not known."""
+    router = subject.config.get("router")
+    return model_rate_time(router.get("model") if isinstance(router, Mapping) else None)
 
 
 def _lines(found: Comparison, rows: pd.DataFrame) -> list[Line]:

@@ -6,12 +6,13 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
+from hopforge.model.output.times import time_words
 from hopforge.sim.pages.bench_outcome import bench_facts
 from hopforge.sim.pages.find import ResultSet
 from hopforge.sim.pages.report import Fact, thousands
 from hopforge.sim.run.knee import knee_of, knee_words
 
-__all__ = ["Deviations", "deviations", "outcome", "percent_words", "synthesized", "time_words"]
+__all__ = ["Deviations", "deviations", "outcome", "percent_words", "synthesized"]
 
 _MOST = 6
 
@@ -25,18 +26,6 @@ def outcome(result: ResultSet) -> list[Fact]:
         A file holds something else than hopforge writes there.
     """
     return next((found for found in (list(tell(result)) for tell in _KINDS) if found), [])
-
-
-def time_words(seconds: float) -> str:
-    """Return a time with the unit that gives it one to three digits before the point.
-
-    >>> [time_words(value) for value in (0.76194, 0.00151590, 4.1e-7, 12.0)]
-    ['761.9 ms', '1.516 ms', '410 ns', '12 s']
-    """
-    for factor, unit in ((1.0, "s"), (1e3, "ms"), (1e6, "µs")):
-        if abs(seconds) * factor >= 1:
-            return f"{seconds * factor:.4g} {unit}"
-    return f"{seconds * 1e9:.4g} ns"
 
 
 def _table(result: ResultSet, name: str, *columns: str) -> pd.DataFrame | None:

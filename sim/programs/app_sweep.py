@@ -12,6 +12,7 @@ from matplotlib.axes import Axes
 from hopforge.model.config import Config
 from hopforge.model.output.plots import draw_grouped_bars, new_figure, save_figure, style_axes
 from hopforge.model.output.results import run_metadata, staged, write_metadata, write_tables
+from hopforge.model.output.times import time_unit
 from hopforge.sim.programs.app_setup import prepare_programs
 from hopforge.sim.programs.application import AppRun, run_app
 from hopforge.sim.run.jobs import Job, program_jobs
@@ -65,28 +66,31 @@ class AppSweep(Sweep):
     def table(self, config: Config, runs: pd.DataFrame) -> list[list[str]]:
         """Headings, and a row per variant."""
         table = self.summarise(runs)
+        factor, unit = time_unit(table["makespan_s"].max())
+        table["makespan_s"] *= factor
         shown = [column for column in _COLUMNS if column in table]
         rows = [["variant", *(_COLUMNS[column][0] for column in shown)]]
         for row in table.to_dict("records"):
-            rows.append([str(row["variant"]), *(_words(row[column], _COLUMNS[column][1]) for column in shown)])
+            rows.append([str(row["variant"]), *(_words(row[column], _COLUMNS[column][1], unit) for column in shown)])
         return rows
 
 
 #: column of the means → its heading, and how its values are written; engine loggops knows neither switches nor energy
 _COLUMNS = {
-    "makespan_s": ("makespan", "{:.6g} s"), "gain": ("gain", "{:.4f}"), "waiting_share": ("waiting", "{:.1%}"),
+    "makespan_s": ("makespan", "{:.6g} {unit}"), "gain": ("gain", "{:.4f}"), "waiting_share": ("waiting", "{:.1%}"),
     "computing_share": ("computing", "{:.1%}"), "miss_share": ("misses", "{:.3%}"), "energy_j": ("energy", "{:.4g} J"),
     "mean_slowdown": ("slowdown", "{:.4f}"), "max_slowdown": ("largest", "{:.4f}"),
 }  # fmt: skip
 
 
-def _words(value: float, form: str) -> str:
-    return "–" if pd.isna(value) else form.format(value)
+def _words(value: float, form: str, unit: str) -> str:
+    return "–" if pd.isna(value) else form.format(value, unit=unit)
 
 
 APP_SWEEP = AppSweep()
 
 
 def _draw(axes: Axes, name: str, means: pd.DataFrame) -> None:
-    style_axes(axes, title=f"Makespan, {name}", x_label="", y_label="ms")
-    draw_grouped_bars(axes, groups=list(means["variant"]), series={"makespan": list(1e3 * means["makespan_s"])})
+    factor, unit = time_unit(means["makespan_s"].max())
+    style_axes(axes, title=f"Makespan, {name}", x_label="", y_label=unit)
+    draw_grouped_bars(axes, groups=list(means["variant"]), series={"makespan": list(factor * means["makespan_s"])})

@@ -17,6 +17,7 @@ from hopforge.model.config.jobs import JobsWorkload
 from hopforge.model.config.workload import ProgramWorkload
 from hopforge.model.network.parts.program_arrays import ProgramError
 from hopforge.model.output.results import MEASURED, run_metadata, staged, write_metadata, write_tables
+from hopforge.model.output.times import time_words
 from hopforge.model.topology.degraded import mean_rates
 from hopforge.model.workload.program import waiting_text
 from hopforge.model.workload.schedule import CALC, KIND_NAMES, SEND, Schedule
@@ -301,7 +302,7 @@ def app_rows(run: AppRun | LoggopsRun) -> list[tuple[str, str]]:
         *job_rows(run),
         ("engine", found.engine + (f" ({found.backend})" if found.backend else "")),
         *_overheads(run.config),
-        ("makespan", f"{found.makespan_s:.6g} s"),
+        ("makespan", time_words(found.makespan_s, 6)),
         ("a rank", f"waits {found.waiting_share:.1%} of it, computes {found.computing_share:.1%}"),
         *run.untimed,
         *activity_rows(run.activity),

@@ -9,6 +9,7 @@ import pandas as pd
 
 from hopforge.model.config import Config
 from hopforge.model.output.results import MEASURED, run_metadata, staged, write_metadata, write_tables
+from hopforge.model.output.times import time_words
 from hopforge.model.workload.schedule import SEND
 from hopforge.sim.programs.graph_activity import GraphActivity, activity_rows, graph_activity
 from hopforge.sim.programs.loggops_engine import LoggopsSettings, run_loggops
@@ -76,7 +77,7 @@ class LoggopsRun:
         return [
             ("program", f"{found.program}, {found.ranks} ranks"),
             ("engine", f"loggops: {values}"),
-            ("makespan", f"{found.makespan:.12g} units, {found.makespan_s:.6g} s"),
+            ("makespan", f"{found.makespan:.12g} units, {time_words(found.makespan_s, 6)}"),
             ("a rank", f"waits {found.waiting_share:.1%} of it, computes {found.computing_share:.1%}"),
             *self.untimed,
             *activity_rows(self.activity),

@@ -12,6 +12,7 @@ import pandas as pd
 from hopforge.model.config import Config
 from hopforge.model.config.workload import CollectivesConfig, MappingConfig, ProgramWorkload
 from hopforge.model.output.results import run_metadata, staged, write_metadata, write_tables
+from hopforge.model.output.times import time_words
 from hopforge.model.topology import build
 from hopforge.model.topology.degraded import with_degraded
 from hopforge.model.workload.compiled_program import compile_program
@@ -169,7 +170,7 @@ def execution_rows(run: Execution) -> list[tuple[str, str]]:
     rows = [
         ("program", f"{found.program}, {found.ranks} ranks"),
         ("engine", "flow (simgrid)"),
-        ("makespan", f"{found.makespan_s:.6g} s"),
+        ("makespan", time_words(found.makespan_s, 6)),
     ]
     if found.messages is None:
         rows.append(("messages", f"not counted: {run.unmatched}"))

@@ -5,15 +5,20 @@ from types import MappingProxyType
 
 from hopforge.model.config import Config
 
-__all__ = ["rate_time", "rate_units"]
+__all__ = ["model_rate_time", "rate_time", "rate_units"]
 
 #: units of notes of columns that are rates (`model.output.column_notes`)
 _RATES = ("flits per host and cycle", "flits per cycle")
 
 
+def model_rate_time(model: str | None) -> str:
+    """Return ``cycle`` or ``flit_ns`` for a ``router.model``; None: not known."""
+    return "flit_ns" if model == "input_output_queued" else "cycle"
+
+
 def rate_time(config: Config) -> str:
     """Return ``cycle`` or ``flit_ns``."""
-    return "flit_ns" if config.router.model == "input_output_queued" else "cycle"
+    return model_rate_time(config.router.model)
 
 
 def rate_units(config: Config, columns: Mapping[str, str] = MappingProxyType({})) -> dict[str, str]:

@@ -12,6 +12,7 @@ from typer.testing import CliRunner
 import hopforge as hf
 from hopforge import cli
 from hopforge.model.errors import UserError
+from hopforge.sim.pages import compare_write
 from hopforge.sim.pages.compare import Comparison, Subject, compare_results
 
 NET = """\
@@ -107,6 +108,41 @@ def test_lifetimes_of_packet_routers_that_do_not_keep_up_depend_on_the_length_of
 def test_files_without_variants_match_whatever_they_are_called() -> None:
     a, b = (runs([20.0 + k]).assign(variant=name) for k, name in enumerate(("one", "two")))
     assert row(compare_results(subject("a", a), subject("b", b)))["difference"] == 1.0
+
+
+@pytest.mark.parametrize("other", ["a.csv", "a.parquet", "b.csv"])
+def test_tables_that_exist_only_as_csv_are_compared(tmp_path: Path, other: str) -> None:
+    """An empty column of CSV is read as numbers that are not there."""
+    table = runs([20.0, 21.0]).assign(program=None)
+    table.to_csv(tmp_path / "a.csv", index=False)
+    table.to_parquet(tmp_path / "a.parquet")
+    table.assign(variant="small").to_csv(tmp_path / "b.csv", index=False)
+    first, second = (
+        pd.read_csv(tmp_path / name) if name.endswith("csv") else pd.read_parquet(tmp_path / name)
+        for name in ("a.csv", other)
+    )
+    found = compare_results(subject("a", first), subject("b", second))
+    assert row(found)["verdict"] == "equal" and not found.left_out
+
+
+@pytest.mark.parametrize(
+    ("models", "label"),
+    [
+        ((None, "virtual_channel"), "accepted (flits per host and cycle)"),
+        (("input_output_queued", "input_output_queued"), "accepted (flits per host and flit_ns)"),
+        (("virtual_channel", "input_output_queued"), "accepted (flits per host and cycle or flit_ns)"),
+    ],
+)
+def test_rates_are_drawn_per_the_time_in_which_they_are_counted(
+    models: tuple[str | None, str], label: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    labels: list[str] = []
+    monkeypatch.setattr(compare_write, "style_axes", lambda axes, **words: labels.append(words["y_label"]))
+    table = pd.concat([runs([20.0], load).assign(accepted=load) for load in (0.1, 0.2)])
+    first, second = (subject(str(k), table, **({} if m is None else {"router": {"model": m}}))
+                     for k, m in enumerate(models))  # fmt: skip
+    compare_write.write_comparison(compare_results(first, second), tmp_path)
+    assert labels == ["mean latency (cycles)", label]
 
 
 def test_rows_are_matched_by_variant_and_load() -> None:
