@@ -15,6 +15,8 @@ from numpy.typing import NDArray
 #: arrays begin at cache lines
 LINE_BYTES = 64
 HUGE_PAGE_BYTES = 1 << 21
+#: Windows has no flags, and no huge pages that one can ask for
+_PRIVATE = {"flags": mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS} if hasattr(mmap, "MAP_PRIVATE") else {}
 
 
 def gather(
@@ -33,6 +35,11 @@ def gather(
     -------
     dict of ndarray
         All of them; the block lives as long as one of them.
+
+    Raises
+    ------
+    MemoryError
+        There is not enough.
     """
     places, end, zeros = {}, 0, dict(empty or {})
     sizes = {name: size * dtype.itemsize for name, (size, dtype) in zeros.items()}
@@ -41,11 +48,8 @@ def gather(
         places[name] = end
         end += -(-size // LINE_BYTES) * LINE_BYTES
     size = -(-max(end, 1) // HUGE_PAGE_BYTES) * HUGE_PAGE_BYTES + HUGE_PAGE_BYTES
-    block = mmap.mmap(-1, size)
-    if hasattr(mmap, "MADV_HUGEPAGE"):
-        with contextlib.suppress(OSError):  # a kernel without huge pages
-            block.madvise(mmap.MADV_HUGEPAGE)
-    whole = np.frombuffer(block, np.uint8)
+    # private: pages that processes could share are huge only where the system is set to that
+    whole = np.frombuffer(_block(size), np.uint8)
     first = -whole.ctypes.data % HUGE_PAGE_BYTES
     found = {}
     for name, place in places.items():
@@ -59,3 +63,15 @@ def gather(
         found[name] = copy
         del array
     return found
+
+
+def _block(size: int) -> mmap.mmap:
+    """Return memory of zeros for this process alone: pages that processes can share are huge on few systems."""
+    try:
+        block = mmap.mmap(-1, size, **_PRIVATE)
+    except OSError as error:
+        raise MemoryError from error
+    if hasattr(mmap, "MADV_HUGEPAGE"):
+        with contextlib.suppress(OSError):  # a kernel without huge pages
+            block.madvise(mmap.MADV_HUGEPAGE)
+    return block
