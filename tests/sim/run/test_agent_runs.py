@@ -157,7 +157,10 @@ def test_files_of_a_run_and_weights_that_another_begins_with(tmp_path: Path) -> 
     weights = f"weights: {out / 'agents.npz'}"
     loaded = simulated(f"{weights}, exploration: late")
     assert (loaded.state.agents.agents.weights[:, : saved[0].size].reshape(saved.shape) == saved).all()
-    with pytest.raises(ArchiveError, match=r"^routing.dqn.weights: .*agents.npz: its agents were trained on torus 4×4, agents: 4, not .*: 16"):
+    with pytest.raises(
+        ArchiveError,
+        match=r"^routing.dqn.weights: .*agents.npz: its agents were trained on torus 4×4, agents: 4, not .*: 16",
+    ):
         simulated(f"{weights}, agents: router")
     (tmp_path / "bad.npz").write_bytes(b"PK no archive")
     with pytest.raises(ArchiveError, match=r"^routing.dqn.weights: .*bad.npz: no archive of agents, or a damaged one"):
