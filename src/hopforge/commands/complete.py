@@ -2,10 +2,11 @@
 
 
 def complete_kind(incomplete: str) -> list[str]:
-    """Kinds of networks of `hopforge init`."""
+    """Kinds of networks of `hopforge init`, and the word for all examples."""
+    from hopforge.sim.start.examples import WORD
     from hopforge.sim.start.new_file import names
 
-    return [kind for kind in names() if kind.startswith(incomplete)]
+    return [kind for kind in sorted([*names(), WORD]) if kind.startswith(incomplete)]
 
 
 def complete_key(incomplete: str) -> list[str]:

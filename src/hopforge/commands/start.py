@@ -7,6 +7,7 @@ import typer
 
 from hopforge.commands.complete import complete_key, complete_kind
 from hopforge.commands.terminal import ConfigPath, complain, output_folder, show_rows, step_times, working
+from hopforge.model.errors import UserError
 
 
 def doctor() -> None:
@@ -153,12 +154,15 @@ def init(
     kind: Annotated[
         str,
         typer.Argument(
-            metavar="KIND", help="Of the network: torus, fat_tree, dragonfly, graph, …", autocompletion=complete_kind
+            metavar="KIND",
+            help="Of the network: torus, fat_tree, dragonfly, graph, …; examples: the folder configs/ of all pages.",
+            autocompletion=complete_kind,
         ),
     ],
     *,
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", metavar="FILE", help="The new file (default: KIND.yml).")
+        Path | None,
+        typer.Option("--output", "-o", metavar="FILE", help="The new file (default: KIND.yml; of examples: configs)."),
     ] = None,
     file: Annotated[
         Path | None, typer.Option("--file", metavar="FILE", help="Of a graph (default: an example is written).")
@@ -170,8 +174,15 @@ def init(
 
     hopforge init torus -o mine.yml
     """
+    from hopforge.sim.start.examples import FOLDER, WORD, write_examples
     from hopforge.sim.start.new_file import new_file
 
+    if kind == WORD:
+        if file is not None:
+            raise UserError(f"--file: {WORD} reads no file")
+        folder = output if output is not None else FOLDER
+        typer.echo(f"wrote {write_examples(folder)} files to {folder}; next: hopforge net {folder / 'net_anynet.yml'}")
+        return
     target = output if output is not None else Path(f"{kind}.yml")
     written = new_file(kind, target, file)
     typer.echo(f"wrote {' and '.join(map(str, written))}; next: hopforge net {target}")

@@ -157,12 +157,15 @@ def test_files_of_a_run_and_weights_that_another_begins_with(tmp_path: Path) -> 
     weights = f"weights: {out / 'agents.npz'}"
     loaded = simulated(f"{weights}, exploration: late")
     assert (loaded.state.agents.agents.weights[:, : saved[0].size].reshape(saved.shape) == saved).all()
-    with pytest.raises(ArchiveError, match=r"agents.npz: its agents were trained on torus 4×4, agents: 4, not .*: 16"):
+    with pytest.raises(
+        ArchiveError,
+        match=r"^routing.dqn.weights: .*agents.npz: its agents were trained on torus 4×4, agents: 4, not .*: 16",
+    ):
         simulated(f"{weights}, agents: router")
     (tmp_path / "bad.npz").write_bytes(b"PK no archive")
-    with pytest.raises(ArchiveError, match=r"bad.npz: no archive of agents, or a damaged one"):
+    with pytest.raises(ArchiveError, match=r"^routing.dqn.weights: .*bad.npz: no archive of agents, or a damaged one"):
         simulated(f"weights: {tmp_path / 'bad.npz'}")
-    with pytest.raises(ArchiveError, match=r"none.npz: No such file"):
+    with pytest.raises(ArchiveError, match=r"^routing.dqn.weights: .*none.npz: No such file"):
         simulated(f"weights: {tmp_path / 'none.npz'}")
 
 
@@ -336,5 +339,5 @@ def test_weights_that_are_too_large_for_int8(tmp_path: Path) -> None:
     assert run.agents is not None
     run.agents.keep_weights(tmp_path / "a.npz")
     text = TEXT.format(dqn=f", weights: {tmp_path / 'a.npz'}, inference: int8", acknowledge="")
-    with pytest.raises(ArchiveError, match=r"a.npz: W. has weights up to .*; int8 takes 63"):
+    with pytest.raises(ArchiveError, match=r"^routing.dqn.weights: .*a.npz: W. has weights up to .*; int8 takes 63"):
         Simulation(parse_config(text.replace("learning_starts: 20", "learning_starts: 0")), 0.4, 3, check=False)
