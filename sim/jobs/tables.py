@@ -19,9 +19,10 @@ def summary_rows(found: JobsReport) -> list[tuple[str, str]]:
     log, machine, jobs = setup.log, setup.machine, setup.jobs
     shape = "x".join(map(str, machine.dims))
     skipped = [f"{jobs.skipped[reason]} {_WORDS[reason]}" for reason in REASONS if reason in jobs.skipped]
+    each = "processor" if machine.ppn == 1 else "processors"
     rows = [
         ("log", f"{log.name}: {len(log.records)} lines, {len(jobs)} jobs"),
-        ("machine", f"{shape} nodes of {machine.ppn} processors{' (header)' if machine.from_header else ''}"),
+        ("machine", f"{shape} nodes of {machine.ppn} {each}{' (header)' if machine.from_header else ''}"),
         ("times", "in seconds; slowdown: bounded, runs below 10 s count as 10 s"),
     ]
     if skipped:

@@ -338,7 +338,7 @@ def test_commands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytes
     config.write_text(text_of(tmp_path, "{backend: embedded, eager_bytes: 9}", more="timing: {cable_ns: 5}\n"))
     assert run_cli(monkeypatch, "app", config, "--engine", "loggops", "-o", out) in (0, None)
     said = capsys.readouterr()
-    assert "6194 units, 6.194e-06 s" in said.out
+    assert "6194 units, 6.194 µs" in said.out
     assert "does not use timing, app.backend, app.eager_bytes" in said.err
     assert pd.read_csv(out / "ranks.csv")["finish"].tolist() == [1600, 6194]
     columns = json.loads((out / "metadata.json").read_text())["columns"]
