@@ -48,7 +48,6 @@ def gather(
         places[name] = end
         end += -(-size // LINE_BYTES) * LINE_BYTES
     size = -(-max(end, 1) // HUGE_PAGE_BYTES) * HUGE_PAGE_BYTES + HUGE_PAGE_BYTES
-    # private: pages that processes could share are huge only where the system is set to that
     whole = np.frombuffer(_block(size), np.uint8)
     first = -whole.ctypes.data % HUGE_PAGE_BYTES
     found = {}

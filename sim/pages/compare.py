@@ -170,7 +170,7 @@ def _numbers(subject: Subject, name: str, kind: _Kind) -> pd.DataFrame:
 def _groups(table: pd.DataFrame, names: Sequence[str]) -> dict[tuple[Any, ...], pd.DataFrame]:
     if not names:
         return {(): table}
-    # a CSV file whose column is empty has numbers there
+    # NaN equals nothing; a CSV file whose column is empty has it there, and a program has no load
     filled = table.assign(**{name: table[name].astype(object).where(table[name].notna(), "") for name in names})
     return {key: rows for key, rows in filled.groupby(list(names), sort=False)}
 
@@ -218,7 +218,9 @@ def _rows(
         half = _half_width(a, b) if comparable else np.nan
         difference = b.mean - a.mean if comparable else np.nan
         yield {
-            **dict(zip(names, key, strict=True)), "figure": name, "first": a.mean, "second": b.mean,
+            **{each: np.nan if each == "load" and value == "" else value
+               for each, value in zip(names, key, strict=True)},
+            "figure": name, "first": a.mean, "second": b.mean,
             "difference": difference,
             "difference_percent": 100 * difference / a.mean if a.mean else np.nan,
             "interval": half,

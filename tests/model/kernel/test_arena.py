@@ -39,13 +39,13 @@ def test_arrays_keep_their_values_at_cache_lines() -> None:
 
 
 @pytest.mark.skipif(not SYSTEM.exists() or "[never]" in SYSTEM.read_text(), reason="a system without huge pages")
-def test_the_pages_are_huge_and_belong_to_this_process_alone() -> None:
+def test_huge_pages_are_asked_for_in_memory_of_this_process_alone() -> None:
     """Pages that processes can share are huge on few systems, and a limit on this process' data does not count them."""
     array = gather({}, {"a": (8 * HUGE_PAGE_BYTES, np.dtype(np.uint8))})["a"]
     array[:] = 1
     mapping = mapping_of(array.ctypes.data)
     assert mapping["flags"] == "rw-p"
-    assert "hg" in mapping["VmFlags"].split()  # asked for; whether there are any is the system's
+    assert "hg" in mapping["VmFlags"].split()  # whether there are any is up to the system
 
 
 def test_too_little_memory_is_a_memory_error() -> None:

@@ -125,12 +125,24 @@ def test_tables_that_exist_only_as_csv_are_compared(tmp_path: Path, other: str) 
     assert row(found)["verdict"] == "equal" and not found.left_out
 
 
+def test_variants_with_programs_and_with_loads_are_compared_and_written(tmp_path: Path) -> None:
+    """A program has no load: its rows have none, and the table is written all the same."""
+    table = pd.concat([runs([20.0]), runs([21.0], 0.2), runs([np.nan], np.nan, makespan_s=1.0)])
+    table = table.assign(variant=["low", "high", "program"])
+    found = compare_results(subject("a", table), subject("b", table))
+    assert not found.left_out and len(found.table) == 3
+    compare_write.write_comparison(found, tmp_path)
+    written = pd.read_parquet(tmp_path / "comparison.parquet").set_index("variant")
+    assert written["load"].fillna(-1).to_dict() == {"low": 0.1, "high": 0.2, "program": -1}
+    assert set(written["verdict"]) == {"equal"}
+
+
 @pytest.mark.parametrize(
     ("models", "label"),
     [
-        ((None, "virtual_channel"), "accepted (flits per host and cycle)"),
+        ((None, "input_queued"), "accepted (flits per host and cycle)"),
         (("input_output_queued", "input_output_queued"), "accepted (flits per host and flit_ns)"),
-        (("virtual_channel", "input_output_queued"), "accepted (flits per host and cycle or flit_ns)"),
+        (("input_queued", "input_output_queued"), "accepted (flits per host and cycle or flit_ns)"),
     ],
 )
 def test_rates_are_drawn_per_the_time_in_which_they_are_counted(
