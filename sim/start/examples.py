@@ -29,15 +29,17 @@ def write_examples(target: Path) -> int:
     Raises
     ------
     UserError
-        There is something of that name already.
-    OSError
-        They cannot be written.
+        There is something of that name already, or they cannot be written.
     """
     if os.path.lexists(target):
         raise UserError(f"{target} is there already; name another folder with --output")
     shipped = Path(str(resources.files("hopforge").joinpath("configs")))
-    with made(target.parent), tempfile.TemporaryDirectory(prefix=f".{target.name}.", dir=target.parent) as folder:
-        part = Path(folder) / target.name
-        shutil.copytree(shipped, part, ignore=shutil.ignore_patterns("__pycache__"), copy_function=shutil.copyfile)
-        part.rename(target)
+    try:
+        with made(target.parent), tempfile.TemporaryDirectory(prefix=f".{target.name}.", dir=target.parent) as folder:
+            part = Path(folder) / "configs"
+            shutil.copytree(shipped, part, ignore=shutil.ignore_patterns("__pycache__"), copy_function=shutil.copyfile)
+            part.rename(target)
+    except OSError as error:
+        why = error.args[0][0][2] if isinstance(error, shutil.Error) else error.strerror  # of several files: the first
+        raise UserError(f"{target}: cannot be written: {why}") from error
     return sum(path.is_file() for path in target.rglob("*"))

@@ -10,6 +10,7 @@ from hopforge.model.config.root import NAME
 from hopforge.model.config.source import plain_value
 from hopforge.model.errors import UserError
 from hopforge.model.output.destination import one_file
+from hopforge.sim.start.examples import WORD
 
 _FOLDER = ("configs", "init")
 #: kinds whose network is read from a file, and the shipped one
@@ -92,7 +93,7 @@ def _kind_of(word: str) -> str:
     name = word.lower().replace("-", "_")
     name = SYNONYMS.get(name, name)
     if name not in kinds():
-        raise UserError(f"KIND: no network {word!r}; {suggestion(name, names())}")
+        raise UserError(f"KIND: no network {word!r}; {suggestion(name, [*names(), WORD])}")
     return name
 
 

@@ -1,5 +1,7 @@
 """`hopforge init examples`: the folder that guides and help name, where only the wheel is."""
 
+import errno
+import shutil
 from pathlib import Path
 
 import pytest
@@ -45,3 +47,26 @@ def test_examples_read_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     run = CliRunner().invoke(app, ["init", "examples", "--file", "net.txt"])
     assert run.exit_code != 0 and str(run.exception) == "--file: examples reads no file"
     assert not list(tmp_path.iterdir())
+
+
+def test_a_place_that_cannot_be_written_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("file").write_text("mine")
+    run = CliRunner().invoke(app, ["init", "examples", "-o", "file/configs"])
+    assert isinstance(run.exception, hf.UserError), run.output
+    assert str(run.exception).startswith("file/configs: cannot be written: ")
+
+    def full(source: str, target: str) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device", target)
+
+    monkeypatch.setattr(shutil, "copyfile", full)
+    run = CliRunner().invoke(app, ["init", "examples"])
+    assert isinstance(run.exception, hf.UserError), run.output
+    assert str(run.exception).startswith("configs: cannot be written: ")
+    assert "No space left on device" in str(run.exception)
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]
+
+
+def test_the_word_is_suggested() -> None:
+    run = CliRunner().invoke(app, ["init", "example"])
+    assert str(run.exception) == "KIND: no network 'example'; did you mean 'examples'?"
