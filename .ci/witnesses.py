@@ -174,6 +174,7 @@ WATCHED: dict[str, tuple[str, ...]] = {
     "booksim-imported": _MESHES,
     "booksim-knee": _MESHES,
     "booksim-release": _MESHES,
+    "booksim-unlike": _MESHES,
     "collectives.programs": ("collectives.cycles",),
     "dragonfly-2550": ("qadaptive.fig9",),
     "dragonfly-2550-definitions": ("qadaptive.patterns",),

@@ -18,12 +18,12 @@ _YIELDING = ("output_first", "islip", "input_first_ports")
 _OF_CROSSBARS = ("rr_wavefront", "loa", "pim", "input_first_ports")
 
 #: allocators whose choice depends on how many ports there are, not only on those that ask
-_OF_STAGES = ("wavefront", "max_size", "loa", "pim")
+_COUNTING = ("wavefront", "rr_wavefront", "max_size", "loa", "pim")
 
 #: what only the router of docs/definitions/router.md has
 INPUT_QUEUED_KEYS = {
     "switching", "route_computation", "rc_cycles", "lookahead", "va", "sa", "arbiter", "qos", "speculation",
-    "hold_switch", "allocator_iterations", "sa_first_output", "stages_apart", "input_speedup", "output_speedup",
+    "hold_switch", "allocator_iterations", "sa_first_output", "allocator_ports", "input_speedup", "output_speedup",
     "internal_speedup", "crossbar_cycles", "stage_batches", "output_queue_flits", "vc_release",
     "credit_delay_cycles", "link_latency_cycles", "global_latency_cycles", "host_latency_cycles", "cycles_per_flit",
     "flit_bits", "tag_bits", "length_bits", "flit_buffers", "protection", "host_ports", "stream_beats",
@@ -117,9 +117,10 @@ class RouterConfig(Section):
     sa_first_output: Annotated[int, Field(ge=0, le=511)] = 0
     """`sa: max_size`: output port from which on the outputs of an input are gone through; those before it come last.
     In BookSim's mesh and torus the host's is last: 1."""
-    stages_apart: bool = False
-    """Butterfly with `wavefront`, `max_size`, `loa`, `pim`: their pointers and draws go over the k inputs of a stage,
-    as in BookSim, where the first and last stage have routers of their own (not in hardware)."""
+    allocator_ports: Literal["network", "own"] = "network"
+    """Ports that pointers and draws of `wavefront`, `rr_wavefront`, `max_size`, `loa` and `pim` go over: as many as the
+    router with the most ports has; or, `own`, those of the router itself, on a butterfly those of a stage, as in
+    BookSim (not in hardware)."""
     input_speedup: Annotated[int, Field(ge=1, le=16)] = 1
     """Crossbar ports of an input, at most `vcs`: virtual channel v uses port v mod this (2 and more: not in
     hardware)."""
@@ -229,10 +230,9 @@ class RouterConfig(Section):
             yield Problem("speculation", f"{limit}, not {self.speculation}")
         if self.sa_first_output and self.sa != "max_size":
             yield Problem("sa_first_output", f"is for sa=max_size only, not sa={self.sa}")
-        if self.stages_apart and not {self.va, self.sa} & set(_OF_STAGES):
-            yield Problem("stages_apart", f"is for {', '.join(_OF_STAGES)} only, not va={self.va}, sa={self.sa}")
-        if self.stages_apart and "rr_wavefront" in (self.va, self.sa):
-            yield Problem("stages_apart", "must be false with rr_wavefront, not true")
+        if self.allocator_ports == "own" and not {self.va, self.sa} & set(_COUNTING):
+            limit = f"own is for {', '.join(_COUNTING)} only"
+            yield Problem("allocator_ports", f"{limit}, not va={self.va}, sa={self.sa}")
         if self.hold_switch and self.va == "free_queue":
             yield Problem("hold_switch", "must be false with va=free_queue, not true")
 

@@ -36,6 +36,17 @@ def port_words(topology: Topology, router: RouterParameters) -> int:
     return (topology.max_ports * speedup + 63) // 64
 
 
+def turn_ports(topology: Topology, router: RouterParameters) -> NDArray[np.int64]:
+    """Ports that pointers and draws of a router's allocators go over (docs/definitions/router.md, allocator_ports)."""
+    if router.allocator_ports == "network":
+        return np.full(topology.routers, topology.max_ports)
+    if topology.kind == "butterfly":  # a stage has k; in ours the first and the last have their routers in common
+        return np.full(topology.routers, topology.params["k"])
+    there = (topology.peer_router >= 0) | (topology.host_at >= 0)
+    last = topology.max_ports - np.argmax(there[:, ::-1], axis=1)
+    return np.maximum(topology.ports, np.where(there.any(axis=1), last, 0))
+
+
 def matrix_entries(topology: Topology, router: RouterParameters) -> int:
     """Entries of the matrix arbiters of SA: of inputs and outputs, in both allocators."""
     width = topology.max_ports * max(router.input_speedup, router.output_speedup)

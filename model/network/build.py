@@ -21,6 +21,7 @@ from hopforge.model.network.arrays import (
     port_words,
     set_source,
     state_bytes,
+    turn_ports,
 )
 from hopforge.model.network.core.event_log import note_next_router, put_log
 from hopforge.model.network.core.kinds import OUTPUT_FIRST, PORT_SHARE_BITS, SCRIPT, STORE_AND_FORWARD
@@ -130,6 +131,7 @@ def build_net(
         state.put(name, array)
     if "fifo" not in state.arrays:
         state.put_part("fifo", "input_vc")
+    state["router"]["turn_ports"] = turn_ports(topology, router)
     _set_strides(state)
     if log_events:
         put_log(state, log_events)
@@ -182,8 +184,11 @@ def _check_limits(topology: Topology, router: RouterParameters, source: SourcePa
             f"router.sa_first_output must be at most {P - 1}, the last port of a router ({topology.name}), "
             f"not {router.sa_first_output}"
         )
-    if router.stages_apart and topology.kind != "butterfly":
-        raise NetworkError(f"router.stages_apart must be false but on a butterfly ({topology.name}), not true")
+    if router.allocator_ports == "own" and topology.kind == "butterfly" and "rr_wavefront" in (router.va, router.sa):
+        raise NetworkError(
+            "router.allocator_ports must be network with rr_wavefront on a butterfly, whose first and last stage share "
+            "the pointer, not own"
+        )
     if router.switching != "wormhole" and source.longest > router.buffer_flits:
         raise NetworkError(
             f"router.buffer_flits must hold the longest packet ({source.longest} flits) under {router.switching}, "
@@ -217,7 +222,6 @@ def _set_sizes(state: NetState, topology: Topology, router: RouterParameters, ta
     s["port_words"] = port_words(topology, router)
     s["port_share"] = (1 << PORT_SHARE_BITS) // V + 1
     s["event_capacity"] = event_capacity(topology, router, tables)
-    s["turn_ports"] = int(topology.params["k"]) if router.stages_apart else P
     s["injects_by_destination"] = tables.inject_by_destination is not None
     s["decides"], s["decides_ahead"] = tables.decides, tables.decides_ahead
 

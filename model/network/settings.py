@@ -75,7 +75,7 @@ class RouterParameters:
     hold_switch: bool = False
     allocator_iterations: int = 1
     sa_first_output: int = 0
-    stages_apart: bool = False
+    allocator_ports: str = "network"
     input_speedup: int = 1
     output_speedup: int = 1
     internal_speedup: float = 1.0

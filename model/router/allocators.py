@@ -168,7 +168,7 @@ class Wavefront(Allocation):
     def take(self, grants: Mapping[int, int]) -> None:
         """Move to the next diagonal if there was a grant."""
         if grants:
-            self.diagonal = (self.diagonal + 1) % self.size
+            self.diagonal = (self.diagonal + 1) % max(self.blocks)
 
 
 class MaximumSize(Allocation):
@@ -213,7 +213,7 @@ class MaximumSize(Allocation):
     def take(self, grants: Mapping[int, int]) -> None:
         """Begin at the next input if there was a grant."""
         if grants:
-            self.first = (self.first + 1) % self.size
+            self.first = (self.first + 1) % self.block
 
 
 class FairWavefront(Wavefront):
@@ -222,8 +222,9 @@ class FairWavefront(Wavefront):
     def take(self, grants: Mapping[int, int]) -> None:
         """Move behind the diagonal of the first of these grants, if there are any."""
         if grants:
-            self.diagonal += 1 + min((n + m - self.diagonal) % self.size for n, m in grants.items())
-            self.diagonal %= self.size
+            size = max(self.blocks)
+            self.diagonal += 1 + min((n + m - self.diagonal) % size for n, m in grants.items())
+            self.diagonal %= size
 
 
 class Lonely(Allocation):
@@ -252,8 +253,8 @@ class Lonely(Allocation):
     def take(self, grants: Mapping[int, int]) -> None:
         """Move the pointers on both sides of each grant by one."""
         for n, m in grants.items():
-            self.inputs[n] = (self.inputs[n] + 1) % self.many
-            self.outputs[m] = (self.outputs[m] + 1) % self.size
+            self.inputs[n] = (self.inputs[n] + 1) % self.columns
+            self.outputs[m] = (self.outputs[m] + 1) % self.rows
 
 
 class Drawn(Allocation):

@@ -47,8 +47,8 @@ def _check(config: Config) -> None:
         raise UserError("topology.tiers: links have one rate in hardware; remove gbps")
     if router.hold_switch:
         raise UserError("router.hold_switch must be false in hardware, not true")
-    if router.stages_apart:
-        raise UserError("router.stages_apart must be false in hardware, not true")
+    if router.allocator_ports != "network":
+        raise UserError(f"router.allocator_ports must be network in hardware, not {router.allocator_ports}")
     if router.sped_up:
         raise UserError(f"router.{router.sped_up} must be 1 in hardware, not {getattr(router, router.sped_up):g}")
     if router.stage_batches:

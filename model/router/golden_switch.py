@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from hopforge.model.router.allocators import (
     Allocation,
     Drawn,
+    FairWavefront,
     Lonely,
     MaximumSize,
     Wavefront,
@@ -71,23 +72,25 @@ class SwitchModel:
         Draws a number below a bound (pim).
     first_output : int
         Port from which on outputs are gone through (max_size).
-    stage : int, optional
-        Ports over which pointers of wavefront, max_size and loa go round, and draws of pim go (default: all).
+    own : int, optional
+        Ports over which pointers of wavefront, rr_wavefront, max_size and loa go round, and draws of pim go (default:
+        all).
     """
 
     def __init__(
         self, crossbar: Crossbar, kind: str, arbiter: str, iterations: int, *, hold: bool, speculation: bool | str,
-        below: Callable[[int], int] | None = None, first_output: int = 0, stage: int | None = None,
+        below: Callable[[int], int] | None = None, first_output: int = 0, own: int | None = None,
     ) -> None:  # fmt: skip
         self.crossbar, self.kind, self.iterations, self.hold = crossbar, kind, iterations, hold
         self.speculation = speculation
         size = crossbar.ports * max(crossbar.ins, crossbar.outs)
         inputs, outputs = crossbar.ports * crossbar.ins, crossbar.ports * crossbar.outs
-        block = stage or crossbar.ports
+        block = own or crossbar.ports
         blocks = block * crossbar.ins, block * crossbar.outs
         self.first, self.second = (
             MaximumSize(inputs, first_output * crossbar.outs, blocks[0]) if kind == "max_size"
             else Wavefront(size, blocks) if kind == "wavefront"
+            else FairWavefront(size, blocks) if kind == "rr_wavefront"
             else Lonely(inputs, outputs, blocks) if kind == "loa"
             else Drawn(inputs, below, outputs, blocks) if kind == "pim" and below is not None
             else allocation(kind, size, arbiter)

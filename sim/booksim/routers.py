@@ -20,6 +20,8 @@ _ITERATED, _BARE = ("islip", "select", "pim"), ("wavefront", "rr_wavefront", "ma
 _NOT_ASKED = ("arb_type", "alloc_iters")
 #: networks whose routers have the host's port behind all others; ours is the first
 _HOST_LAST = ("mesh", "torus")
+#: networks whose routers differ in their number of ports, or, in ours, serve two stages
+_UNLIKE = ("fly", "fattree", "tree4", "qtree", "anynet")
 _MOST_CYCLES, _MOST_QUEUED = 1024, 65535
 _MOST_ITERATIONS, _MOST_SPEEDUP, _MOST_STEPS, _MOST_CROSSBAR = 16, 16, 8, 16
 
@@ -60,8 +62,7 @@ def translate_router(settings: Settings) -> dict[str, Any]:
     router["credit_delay_cycles"] = settings.at_least("credit_delay", 0, _MOST_CYCLES)
     if router["sa"] == "max_size" and settings.text("topology") in _HOST_LAST:
         router["sa_first_output"] = 1
-    if settings.text("topology") == "fly" and settings.whole("n") > 1:
-        router |= _stages_apart(settings, router)
+    router |= _own_ports(settings, router)
     if settings.at_least("hold_switch_for_packet", 0, 1):
         router["hold_switch"] = True
     _refuse_outputs_without_grants(settings)
@@ -70,12 +71,16 @@ def translate_router(settings: Settings) -> dict[str, Any]:
     return router
 
 
-def _stages_apart(settings: Settings, router: dict[str, Any]) -> dict[str, Any]:
-    """Return what pointers and draws over ports of one stage need; our first and last stage have common routers."""
-    for key, ours in (("vc_allocator", "va"), ("sw_allocator", "sa")):
+def _own_ports(settings: Settings, router: dict[str, Any]) -> dict[str, Any]:
+    """Return what allocators need that count the ports of a router, where routers have more or fewer of them."""
+    topology = settings.text("topology")
+    if topology not in _UNLIKE or (topology == "fly" and settings.whole("n") == 1):
+        return {}
+    for key, ours in (("vc_allocator", "va"), ("sw_allocator", "sa")) if topology == "fly" else ():
         if router[ours] == "rr_wavefront":
             settings.refuse(key, "hopforge's first and last stage of a fly share the pointer of rr_wavefront")
-    return {"stages_apart": True} if {router["va"], router["sa"]} & {"wavefront", "max_size", "loa", "pim"} else {}
+    counts = {router["va"], router["sa"]} & {"wavefront", "rr_wavefront", "max_size", "loa", "pim"}
+    return {"allocator_ports": "own"} if counts else {}
 
 
 def _stages(settings: Settings, router: dict[str, Any]) -> dict[str, Any]:

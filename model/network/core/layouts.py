@@ -93,6 +93,7 @@ ROUTER = np.dtype(
         ("va_diagonal", "i4"),
         ("sa_diagonal", "i4"),
         ("spec_diagonal", "i4"),
+        ("turn_ports", "i4"),  # counted by pointers of wavefront, max_size, loa, draws of pim; others: further blocks
         ("spec_cycle", "i8"),  # in which spec_diagonal moved last
     ],
     align=True,

@@ -130,7 +130,6 @@ _SETTINGS = [
     ("output_speedup", "i8"),  # ... of an output
     ("internal_speedup", "f8"),  # steps of a router in a cycle
     ("iterations", "i8"),  # of iSLIP
-    ("turn_ports", "i8"),  # counted by pointers of wavefront, max_size, loa and draws of pim; others: further blocks
     ("first_output", "i8"),  # of the crossbar, from which max_size goes through the outputs of an input
     ("crossbar_cycles", "i8"),  # ... of a flit through the crossbar
     ("stage_batches", "i8"),  # RC and crossbar take the next heads and flits when those before have left

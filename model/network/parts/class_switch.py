@@ -72,7 +72,7 @@ def match_classes(net: Net, many: int, router: int, now: int) -> None:
             note_grant(net, p, i, now)
     if net.sa_kind > OUTPUT_FIRST:
         state = router_at(net, router)
-        state.sa_diagonal = (state.sa_diagonal + 1) % ports
+        state.sa_diagonal = (state.sa_diagonal + 1) % state.turn_ports
 
 
 @inlined

@@ -151,6 +151,7 @@ def match_islip(net: Net, many: int, router: int, requested: Any, second: int) -
     Pointers of the first allocator move with what the first iteration matches; `pim` draws in their place.
     """
     ports, ins, outs = net.ports, net.input_speedup, net.output_speedup
+    own = int64(router_at(net, router).turn_ports)
     asking_inputs, asking_outputs = words(net.asking_inputs), words(net.asking_outputs)
     match_input, match_output = int64s(net.match_input), int64s(net.match_output)
     pointers = pointers_of(net, router, second)
@@ -168,8 +169,8 @@ def match_islip(net: Net, many: int, router: int, requested: Any, second: int) -
                 rest &= rest - uint64(1)
                 e = free_input(net, many, f, matched, int64(of_output[f]))
                 if e >= 0 and net.sa_kind == DRAWN:
-                    drawn = next_below(words(net.router_rng), router, net.turn_ports * ins)
-                    e = free_input(net, many, f, matched, in_block(e, int64(drawn), net.turn_ports * ins))
+                    drawn = next_below(words(net.router_rng), router, own * ins)
+                    e = free_input(net, many, f, matched, in_block(e, int64(drawn), own * ins))
                 if e >= 0:
                     asking_outputs[e * many + word] |= bit_of(f)
                     chosen = put_bit(chosen, net.chosen, many, e)
@@ -182,9 +183,9 @@ def match_islip(net: Net, many: int, router: int, requested: Any, second: int) -
                 rest &= rest - uint64(1)
                 start = int64(of_input[e])
                 if net.sa_kind == DRAWN:
-                    drawn = next_below(words(net.router_rng), router, net.turn_ports * outs)
+                    drawn = next_below(words(net.router_rng), router, own * outs)
                     f = first_of_mask(asking_outputs, e * many, many, start)
-                    start = in_block(f, int64(drawn), net.turn_ports * outs)
+                    start = in_block(f, int64(drawn), own * outs)
                 f = first_of_mask(asking_outputs, e * many, many, start)
                 forget(asking_outputs, e, many)
                 requested = take_bit(requested, net.requested, many, f)
@@ -222,9 +223,9 @@ def match_inputs(net: Net, many: int, router: int, requested: Any, second: int) 
 @inlined
 def match_waves(net: Net, many: int, router: int, requested: Any, second: int) -> Any:
     """`wavefront`: requests in the order of their diagonals, in a square matrix; returns the number of pairs."""
-    speedup, inputs = max(net.input_speedup, net.output_speedup), net.turn_ports * net.input_speedup
-    size = net.turn_ports * speedup
     state, used, pairs = router_at(net, router), uint64(0), int64(0)
+    inputs, outputs = int64(state.turn_ports) * net.input_speedup, int64(state.turn_ports) * net.output_speedup
+    size = max(inputs, outputs)
     start = int64(state.spec_diagonal if second else state.sa_diagonal)
     for k in range(size):
         for word in range(many):
@@ -232,7 +233,7 @@ def match_waves(net: Net, many: int, router: int, requested: Any, second: int) -
             while rest != uint64(0):
                 f = (word << 6) + trailing_zeros(rest)
                 rest &= rest - uint64(1)
-                place = (start + k - f % (net.turn_ports * net.output_speedup)) % size
+                place = (start + k - f % outputs) % size
                 if place >= inputs:
                     continue
                 for e in range(place, net.ports * net.input_speedup, inputs):
@@ -249,15 +250,15 @@ def match_waves(net: Net, many: int, router: int, requested: Any, second: int) -
     if second == 0 and pairs > 0:
         if net.sa_kind == FAIR_WAVEFRONT:
             start = int64s(net.match_input)[0] + int64s(net.match_output)[0]
-        state.sa_diagonal = (start + 1) % (net.ports * speedup)
+        state.sa_diagonal = (start + 1) % size
     return pairs
 
 
 @inlined
-def diagonal_size(net: Net) -> int:
+def diagonal_size(net: Net, router: int) -> int:
     """Values of the pointer of an allocator: inputs of the crossbar with max_size, diagonals with wavefront."""
     outputs = 1 if net.sa_kind == MAXIMUM else net.output_speedup
-    return int(net.ports * max(net.input_speedup, outputs))
+    return int(router_at(net, router).turn_ports * max(net.input_speedup, outputs))
 
 
 @inlined
@@ -268,7 +269,7 @@ def match_by_matrix(net: Net, many: int, router: int, requested: Any, second: in
     if second == 0 and pairs > 0:
         if net.sa_kind == MAXIMUM:
             state = router_at(net, router)
-            state.sa_diagonal = (state.sa_diagonal + 1) % diagonal_size(net)
+            state.sa_diagonal = (state.sa_diagonal + 1) % diagonal_size(net, router)
         else:
             for k in range(pairs):
                 note_recent(net, router, match_input[k], match_output[k], 0, net.steps)
@@ -284,7 +285,7 @@ def match_crossbar(net: Net, many: int, router: int, requested: Any, second: int
     if net.sa_kind == MAXIMUM or (net.matrix != 0 and net.sa_kind <= OUTPUT_FIRST):
         return match_by_matrix(net, many, router, requested, second)
     if net.sa_kind == LONELY:
-        return match_lonely(net, many, pointers_of(net, router, second), requested, 1 - second)
+        return match_lonely(net, many, router, pointers_of(net, router, second), requested, 1 - second)
     if net.sa_kind == INPUT_FIRST_PORTS:
         return match_inputs_in_turn(net, many, router, pointers_of(net, router, second), requested, second)
     if net.sa_kind == OUTPUT_FIRST or net.sa_kind == DRAWN:  # noqa: PLR1714 - a kernel

@@ -8,6 +8,7 @@ from hopforge.model.kernel.memory import int64s, words
 from hopforge.model.kernel.rng import next_below
 from hopforge.model.network.core.hooks import HOOK_SIGNATURE
 from hopforge.model.network.core.net_record import Net
+from hopforge.model.network.core.records import router_at
 from hopforge.model.network.parts.vc_match import grant_vc
 
 
@@ -18,7 +19,7 @@ def match_drawn_vcs(net: Net, router: int, requests: int, now: int) -> int:
     ``pair_order`` is 0 for an output VC that nobody asks for, else 1 + where its choice begins.
     """
     width, vcs, stream = net.ports * net.vcs, net.vcs, words(net.router_rng)
-    block = net.turn_ports * vcs  # of all that ask for an output VC, or that are asked for
+    block = int64(router_at(net, router).turn_ports) * vcs  # of all that ask for an output VC, or that are asked for
     request_vc, request_port, request_mask = int64s(net.request_vc), int64s(net.request_port), int64s(net.request_mask)
     begins, best_rank, best = int64s(net.pair_order), int64s(net.winner_rank), int64s(net.winner_request)
     taken = uint64(0)  # of the output port at hand

@@ -94,7 +94,7 @@ def match_held(net: Net, many: int, router: int, now: int) -> None:
         send_and_hold(net, router, i, v, o, now)
     if net.sa_kind > OUTPUT_FIRST:
         state = router_at(net, router)
-        state.sa_diagonal = (state.sa_diagonal + 1) % net.ports
+        state.sa_diagonal = (state.sa_diagonal + 1) % state.turn_ports
 
 
 @inlined

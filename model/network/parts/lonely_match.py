@@ -9,7 +9,7 @@ from hopforge.model.kernel.compile import c_kernel, inlined, inner
 from hopforge.model.kernel.memory import int32s, int64s, words
 from hopforge.model.network.core.hooks import HOOK_SIGNATURE
 from hopforge.model.network.core.net_record import Net
-from hopforge.model.network.core.records import input_vc, output_vc
+from hopforge.model.network.core.records import input_vc, output_vc, router_at
 from hopforge.model.network.parts.maximum_match import turn_requests
 from hopforge.model.network.parts.port_masks import forget, put_bit, take_word, word_of
 from hopforge.model.network.parts.vc_match import grant_vc
@@ -47,7 +47,7 @@ def loneliest(net: Net, many: int, e: int, start: int, outputs: int) -> int:
 
 @inlined
 def in_block(place: int, start: int, block: int) -> int:
-    """`start`, in the block of `place` (router.md, stages_apart)."""
+    """`start`, in the block of `place` (router.md, allocator_ports)."""
     return place - place % block + start % block
 
 
@@ -60,12 +60,13 @@ def picked(net: Net, many: int, chosen: Any, e: int, f: int) -> Any:
 
 
 @inner
-def match_lonely(net: Net, many: int, pointers: int, requested: Any, moves: int) -> Any:
+def match_lonely(net: Net, many: int, router: int, pointers: int, requested: Any, moves: int) -> Any:
     """Match crossbar ports; returns the number of pairs.
 
     `pointers` is the place of those of outputs, then inputs, in ``net.crossbar_pointer``; they move if `moves` is set.
     """
     inputs, outputs = net.ports * net.input_speedup, net.ports * net.output_speedup
+    own = int64(router_at(net, router).turn_ports)
     of_output = int32s(net.crossbar_pointer + 4 * pointers)
     of_input = int32s(net.crossbar_pointer + 4 * (pointers + outputs))
     count_requests(net, many, requested)
@@ -74,7 +75,7 @@ def match_lonely(net: Net, many: int, pointers: int, requested: Any, moves: int)
     for e in range(inputs):
         if any_bit(words(net.asking_outputs), e * many, many):
             asked = first_of_mask(words(net.asking_outputs), e * many, many, 0)
-            start = in_block(asked, int64(of_input[e]), net.turn_ports * net.output_speedup)
+            start = in_block(asked, int64(of_input[e]), own * net.output_speedup)
             f = loneliest(net, many, e, start, outputs)
             chosen = picked(net, many, chosen, e, f)
     for word in range(many):
@@ -83,30 +84,31 @@ def match_lonely(net: Net, many: int, pointers: int, requested: Any, moves: int)
             f = (word << 6) + trailing_zeros(rest)
             rest &= rest - uint64(1)
             e = first_of_mask(words(net.asking_inputs), f * many, many, 0)
-            start = in_block(e, int64(of_output[f]), net.turn_ports * net.input_speedup)
+            start = in_block(e, int64(of_output[f]), own * net.input_speedup)
             e = first_of_mask(words(net.asking_inputs), f * many, many, start)
             forget(words(net.asking_inputs), f, many)
             if moves != 0:
-                step_on(net, pointers, e, f)
+                step_on(net, router, pointers, e, f)
             int64s(net.match_input)[pairs], int64s(net.match_output)[pairs] = e, f
             pairs += 1
     return pairs
 
 
 @inlined
-def step_on(net: Net, pointers: int, e: int, f: int) -> None:
+def step_on(net: Net, router: int, pointers: int, e: int, f: int) -> None:
     """Move the pointers of a crossbar input and output that are granted on by one."""
-    inputs, outputs = net.ports * net.input_speedup, net.ports * net.output_speedup
+    own = int64(router_at(net, router).turn_ports)
     of_output = int32s(net.crossbar_pointer + 4 * pointers)
-    of_input = int32s(net.crossbar_pointer + 4 * (pointers + outputs))
-    of_output[f] = of_output[f] + 1 if of_output[f] + 1 < inputs else 0
-    of_input[e] = of_input[e] + 1 if of_input[e] + 1 < outputs else 0
+    of_input = int32s(net.crossbar_pointer + 4 * (pointers + net.ports * net.output_speedup))
+    of_output[f] = of_output[f] + 1 if of_output[f] + 1 < own * net.input_speedup else 0
+    of_input[e] = of_input[e] + 1 if of_input[e] + 1 < own * net.output_speedup else 0
 
 
 @c_kernel(HOOK_SIGNATURE)
 def match_lonely_vcs(net: Net, router: int, requests: int, now: int) -> int:
     """Match the requests of a router: the hook `vc_match`."""
-    width, vcs, block = net.ports * net.vcs, net.vcs, net.turn_ports * net.vcs
+    width, vcs = net.ports * net.vcs, net.vcs
+    block = int64(router_at(net, router).turn_ports) * vcs
     request_vc, request_port, request_mask = int64s(net.request_vc), int64s(net.request_port), int64s(net.request_mask)
     counts, best_rank, best = int64s(net.pair_order), int64s(net.winner_rank), int64s(net.winner_request)
     for m in range(width):
@@ -135,5 +137,5 @@ def match_lonely_vcs(net: Net, router: int, requests: int, now: int) -> int:
             given, taker = output_vc(net, router * width + m), input_vc(net, router * width + n)
             of_output, of_input = int64(given.pointer) + 1, int64(taker.pointer) + 1
             grant_vc(net, router, n, m, now)
-            given.pointer, taker.pointer = of_output % width, of_input % width
+            given.pointer, taker.pointer = of_output % block, of_input % block
     return 0

@@ -125,7 +125,7 @@ def match_most_ports(net: Net, many: int, router: int, requested: Any, speculati
     outputs = net.ports * net.output_speedup
     turn_requests(net, many, requested, net.first_output)
     first = int64(router_at(net, router).spec_diagonal if speculative else router_at(net, router).sa_diagonal)
-    rows, block = int64(0), net.turn_ports * net.input_speedup
+    rows, block = int64(0), int64(router_at(net, router).turn_ports) * net.input_speedup
     for base in range(0, ports, block):
         for k in range(block):
             i = base + (first + k) % block
@@ -155,8 +155,8 @@ def match_maximum(net: Net, router: int, requests: int, now: int) -> int:
     request_vc, request_port, request_mask = int64s(net.request_vc), int64s(net.request_port), int64s(net.request_mask)
     of_row = int64s(net.pair_output)
     state = router_at(net, router)
-    block = net.turn_ports * net.vcs
-    pointer = int64(state.va_diagonal) % block
+    block = int64(state.turn_ports) * net.vcs
+    pointer = int64(state.va_diagonal)
     begin = int64(0)
     while begin < requests:  # of the VCs of a block of ports, those from the pointer on come first
         base = request_vc[begin] // block * block
@@ -176,5 +176,5 @@ def match_maximum(net: Net, router: int, requests: int, now: int) -> int:
         k = of_row[3 * width + row]
         if of_row[width + row] >= 0:
             grant_vc(net, router, request_vc[k], of_row[width + row], now)
-    state.va_diagonal = (state.va_diagonal + 1) % (net.ports * net.vcs)
+    state.va_diagonal = (state.va_diagonal + 1) % block
     return 0

@@ -78,7 +78,7 @@ def match_shared(net: Net, many: int, router: int, first: int, now: int) -> int:
             note_grant(net, p, i, now)
     if net.sa_kind == MAXIMUM and pairs > 0:
         state = router_at(net, router)
-        state.sa_diagonal = (state.sa_diagonal + 1) % ports
+        state.sa_diagonal = (state.sa_diagonal + 1) % state.turn_ports
     return last
 
 

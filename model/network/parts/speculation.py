@@ -78,7 +78,7 @@ def grant_speculative(net: Net, now: int) -> None:
         v = vc_in_port(net, vc)
         if net.sa_kind > OUTPUT_FIRST and state.spec_cycle != now:
             state.spec_cycle = now
-            state.spec_diagonal = (state.spec_diagonal + 1) % ports
+            state.spec_diagonal = (state.spec_diagonal + 1) % state.turn_ports
         move_pointers(net, router, i, v, o, 1, now)
         grant_switch(net, int64(n), p, now)
         note_grant(net, p, i, now)

@@ -130,7 +130,7 @@ def move_second(net: Net, router: int, e: int, f: int, v: int, now: int) -> None
         return
     pointers = pointers_of(net, router, 1)
     if net.sa_kind == LONELY:
-        step_on(net, pointers, e, f)
+        step_on(net, router, pointers, e, f)
         return
     int32s(net.crossbar_pointer)[pointers + f] = e + 1 if e + 1 < ports * ins else 0
     int32s(net.crossbar_pointer)[pointers + ports * outs + e] = f + 1 if f + 1 < ports * outs else 0
@@ -154,7 +154,7 @@ def grant_heads(net: Net, now: int) -> None:
         if net.sa_kind > OUTPUT_FIRST and state.spec_cycle != net.steps:
             state.spec_cycle = net.steps
             before = e + f if net.sa_kind == FAIR_WAVEFRONT else int64(state.spec_diagonal)
-            state.spec_diagonal = (before + 1) % diagonal_size(net)
+            state.spec_diagonal = (before + 1) % diagonal_size(net, router)
         move_second(net, router, e, f, v, now)
         send_matched(net, router, e, f, v, now)
 

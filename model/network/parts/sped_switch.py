@@ -89,7 +89,7 @@ def match_other(net: Net, many: int, router: int, now: int) -> None:
         move_pointers(net, router, i, v, o, 0, net.steps)
         send_matched(net, router, i, o, v, now)
     state = router_at(net, router)
-    state.sa_diagonal = (state.sa_diagonal + 1) % net.ports
+    state.sa_diagonal = (state.sa_diagonal + 1) % state.turn_ports
 
 
 @inlined

@@ -191,8 +191,8 @@ def match_offers(net: Net, many: int, router: int, requested: Any, speculative: 
 @inlined
 def match_diagonals(net: Net, many: int, router: int, requested: Any, speculative: int) -> int:
     """`wavefront`: requests in the order of their diagonals; pairs of one diagonal never conflict."""
-    ports, block, used, count = net.ports, net.turn_ports, uint64(0), 0
-    start = int64(router_at(net, router).spec_diagonal if speculative else router_at(net, router).sa_diagonal) % block
+    state, ports, used, count = router_at(net, router), net.ports, uint64(0), 0
+    block, start = int64(state.turn_ports), int64(state.spec_diagonal if speculative else state.sa_diagonal)
     for k in range(block):
         for word in range(many):
             rest = word_of(requested, net.requested, many, word)
@@ -298,7 +298,7 @@ def match_switch(net: Net, many: int, router: int, now: int) -> None:
             note_grant(net, router * ports + o, i, now)
     if net.sa_kind > OUTPUT_FIRST:
         state = router_at(net, router)
-        state.sa_diagonal = (state.sa_diagonal + 1) % ports
+        state.sa_diagonal = (state.sa_diagonal + 1) % state.turn_ports
 
 
 @inlined

@@ -23,8 +23,9 @@ def match_wavefront(net: Net, router: int, requests: int, now: int) -> int:
     request_vc, request_port = int64s(net.request_vc), int64s(net.request_port)
     request_mask, winner_stamp = int64s(net.request_mask), int64s(net.winner_stamp)
     stamp = (now + net.steps) * net.routers + router  # marks the entries of `winner` that belong to this call
-    width, block = net.ports * vcs, net.turn_ports * vcs
-    diagonal = int64(router_at(net, router).va_diagonal)
+    state = router_at(net, router)
+    block = int64(state.turn_ports) * vcs
+    diagonal = int64(state.va_diagonal)
     pair_order, pair_request = int64s(net.pair_order), int64s(net.pair_request)
     pair_output = int64s(net.pair_output)
     count = 0
@@ -55,5 +56,5 @@ def match_wavefront(net: Net, router: int, requests: int, now: int) -> int:
             first = request_vc[k] + m if first < 0 else first
             grant_vc(net, router, request_vc[k], m, now)
     diagonal = first if net.va_kind == FAIR_WAVEFRONT else diagonal
-    router_at(net, router).va_diagonal = (diagonal + 1) % width
+    state.va_diagonal = (diagonal + 1) % block
     return 0

@@ -3,6 +3,7 @@
 import random
 from collections import Counter, defaultdict, deque
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,15 @@ from hopforge.model.network.core.event_log import put_log
 from hopforge.model.network.core.hooks import HOOK_SIGNATURE
 from hopforge.model.network.core.kinds import ACTIVE, GRANTED, RECEIVED, TAIL, VA
 from hopforge.model.network.core.net_record import Net
-from hopforge.model.router.allocators import Allocation, Drawn, Lonely, MaximumSize, Wavefront, allocation
+from hopforge.model.router.allocators import (
+    Allocation,
+    Drawn,
+    FairWavefront,
+    Lonely,
+    MaximumSize,
+    Wavefront,
+    allocation,
+)
 from hopforge.model.router.golden_switch import Crossbar, SwitchModel, match_in_turns
 from hopforge.sim.run.simulation import Simulation
 
@@ -103,6 +112,12 @@ class Behind:
         return sent
 
 
+def own_ports(run: Simulation, r: int) -> int:
+    """Ports of a router of this network, linked or not; of a butterfly those of a stage."""
+    topology = run.topology
+    return int(topology.params["k"]) if topology.kind == "butterfly" else int(topology.ports[r])
+
+
 class Golden:
     """VA and SA of the routers of a network, from what they see at the start of a step."""
 
@@ -122,13 +137,14 @@ class Golden:
         crossbar = Crossbar(self.ports, self.vcs, router.input_speedup, router.output_speedup)
         count, size = int(run.state["routers"]), self.ports * self.vcs
         self.behind = [Behind(router.crossbar_cycles, router.stage_batches) for _ in range(count)]
-        stage = int(run.topology.params["k"]) if router.stages_apart else None
-        block = stage * self.vcs if stage else None
+        own = [own_ports(run, r) if router.allocator_ports == "own" else self.ports for r in range(count)]
+        blocks = [ports * self.vcs for ports in own]
         self.va: list[Allocation] = [
-            MaximumSize(size, 0, block) if router.va == "max_size" and block
-            else Wavefront(size, (block, block)) if router.va == "wavefront" and block
-            else Lonely(size, size, (block, block)) if router.va == "loa" and block
-            else Drawn(size, partial(below, r), size, (block, block)) if router.va == "pim" and block
+            MaximumSize(size, 0, blocks[r]) if router.va == "max_size"
+            else Wavefront(size, (blocks[r], blocks[r])) if router.va == "wavefront"
+            else FairWavefront(size, (blocks[r], blocks[r])) if router.va == "rr_wavefront"
+            else Lonely(size, size, (blocks[r], blocks[r])) if router.va == "loa"
+            else Drawn(size, partial(below, r), size, (blocks[r], blocks[r])) if router.va == "pim"
             else allocation(router.va, size, router.arbiter, partial(below, r))
             for r in range(count)
         ]  # fmt: skip
@@ -136,7 +152,7 @@ class Golden:
             SwitchModel(
                 crossbar, router.sa, router.arbiter, router.allocator_iterations if self.islip(router.sa) else 1,
                 hold=router.hold_switch, speculation=router.speculation, below=partial(below, r),
-                first_output=router.sa_first_output, stage=stage,
+                first_output=router.sa_first_output, own=own[r],
             )
             for r in range(count)
         ]  # fmt: skip
@@ -308,7 +324,31 @@ def test_a_crossbar_port_for_each_input_and_output(keys: str) -> None:
 def test_stages_of_a_butterfly_have_pointers_over_ports_of_their_own(keys: str) -> None:
     for topology in ("kind: butterfly, k: 3, n: 2", "kind: butterfly, k: 2, n: 3"):
         routed = f"{topology}}}\nrouting: {{algorithm: dest_tag"
-        assert check(f"vcs: 4, buffer_flits: 4, stages_apart: true, {keys}", routed, 1) > 500
+        assert check(f"vcs: 4, buffer_flits: 4, allocator_ports: own, {keys}", routed, 1) > 500
+
+
+#: links of a graph whose routers have 3 to 6 ports, and of a star
+UNLIKE = ("0 1\n0 2\n0 3\n0 4\n3 4\n2 5\n", "0 1\n0 2\n0 3\n0 4\n0 5\n")
+
+
+@pytest.mark.parametrize("keys", [
+    "va: wavefront", "sa: wavefront", "va: rr_wavefront, sa: rr_wavefront", "va: max_size, sa: max_size",
+    "va: loa, sa: loa", "va: pim, sa: pim, allocator_iterations: 2", "sa: wavefront, speculation: true",
+    "va: max_size, sa: max_size, hold_switch: true, speculation: shared",
+    "va: wavefront, sa: wavefront, speculation: true, input_speedup: 2, output_speedup: 2",
+    "va: rr_wavefront, sa: rr_wavefront, speculation: true, input_speedup: 2",
+    "va: loa, sa: loa, speculation: true, output_speedup: 3", "sa: max_size, crossbar_cycles: 2, input_speedup: 3",
+])  # fmt: skip
+@pytest.mark.parametrize("links", UNLIKE)
+def test_pointers_go_over_ports_of_the_router_itself(
+    links: str, keys: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "net.txt").write_text(links)
+    monkeypatch.chdir(tmp_path)
+    network = "kind: edge_list, hosts_per_router: 2, file: net.txt}\nrouting: {algorithm: up_down"
+    vcs = "vcs: 3, buffer_flits: 4, crossbar_cycles: 2, stage_batches: true"
+    plain = "crossbar" not in keys and "speedup" not in keys and "hold" not in keys and "iterations" not in keys
+    assert check(f"{vcs if plain else 'vcs: 3, buffer_flits: 4'}, allocator_ports: own, {keys}", network, 1) > 300
 
 
 @pytest.mark.parametrize("keys", [

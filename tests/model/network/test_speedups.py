@@ -191,8 +191,8 @@ def test_iterations_match_what_is_left() -> None:
     ("output_queue_flits: 4", "router.output_queue_flits: needs output_speedup, internal_speedup or crossbar_cycles "),
     ("internal_speedup: 2, output_queue_flits: 0", "router.output_queue_flits: "),
     ("internal_speedup: 0.5", "router.internal_speedup: "),
-    ("stages_apart: true", "router.stages_apart: is for wavefront, max_size, loa, pim only, not va=output_first"),
-    ("stages_apart: true, va: max_size, sa: rr_wavefront", "router.stages_apart: must be false with rr_wavefront"),
+    ("allocator_ports: own", "router.allocator_ports: own is for wavefront, rr_wavefront, max_size, loa, pim only, "),
+    ("allocator_ports: stage, va: max_size", "router.allocator_ports: "),
     ("speculation: yielding, sa: wavefront", "router.sa: must be one of output_first, islip, input_first_ports with "),
     ("va: free_queue, sa: input_first_ports", "router.va: must be an allocator with sa=input_first_ports, not free"),
     ("sa_first_output: 1", "router.sa_first_output: is for sa=max_size only, not sa=output_first"),
@@ -211,13 +211,26 @@ def test_a_first_output_that_no_router_has_is_refused() -> None:
         Simulation(config, 0.1, 1)
 
 
-def test_stages_are_those_of_a_butterfly() -> None:
-    keys = "vcs: 4, sa: max_size, stages_apart: true"
-    with pytest.raises(UserError, match=r"router.stages_apart must be false but on a butterfly \(.*\), not true"):
-        Simulation(parse_config(f"name: x\n{MESH}\nrouter: {{{keys}}}\n"), 0.1, 1)
+def test_two_stages_of_a_butterfly_cannot_share_a_fair_pointer_over_own_ports() -> None:
+    fly = "topology: {kind: butterfly, k: 2, n: 2}\nrouting: {algorithm: dest_tag}"
+    keys = "vcs: 4, sa: rr_wavefront, allocator_ports: own"
+    with pytest.raises(UserError, match=r"router.allocator_ports must be network with rr_wavefront on a butterfly"):
+        Simulation(parse_config(f"name: x\n{fly}\nrouter: {{{keys}}}\n"), 0.1, 1)
+
+
+def test_routers_that_are_all_alike_have_own_ports_as_many_as_the_network() -> None:
+    def grants(ports: str) -> tuple[float, float]:
+        keys = f"vcs: 4, buffer_flits: 4, va: wavefront, sa: wavefront, allocator_ports: {ports}"
+        found = Simulation(parse_config(f"name: x\n{MESH}\nrouter: {{{keys}}}\n"), 0.4, 1).run()
+        return found.latency, found.accepted
+
+    assert grants("own") == grants("network")
 
 
 def test_hardware_and_a_trace_are_refused() -> None:
+    config = parse_config(f"name: x\n{MESH}\nrouter: {{vcs: 4, sa: wavefront, allocator_ports: own}}\n")
+    with pytest.raises(UserError, match=r"router.allocator_ports must be network in hardware, not own"):
+        network_design(config)
     config = parse_config(f"name: x\n{MESH}\nrouter: {{vcs: 4, internal_speedup: 2}}\n")
     with pytest.raises(UserError, match=r"router.internal_speedup must be 1 in hardware, not 2"):
         network_design(config)

@@ -108,13 +108,24 @@ def test_output_buffers_matter_with_speedups_only(tmp_path: Path) -> None:
 FLY = f"topology = fly; k = 4; n = 2; routing_function = dest_tag; {ROUTER}"
 
 
-@pytest.mark.parametrize(("allocators", "apart"), [
-    ("vc_allocator=max_size", True), ("sw_allocator=max_size", True), ("sw_allocator=wavefront", True),
-    ("sw_allocator=loa", True), ("vc_allocator=pim", True), ("sw_allocator=separable_input_first", False),
-    ("sw_allocator=wavefront n=1", False),
+@pytest.mark.parametrize(("allocators", "ports"), [
+    ("vc_allocator=max_size", "own"), ("sw_allocator=max_size", "own"), ("sw_allocator=wavefront", "own"),
+    ("sw_allocator=loa", "own"), ("vc_allocator=pim", "own"), ("sw_allocator=separable_input_first", None),
+    ("sw_allocator=wavefront n=1", None),
 ])  # fmt: skip
-def test_stages_of_a_fly_have_routers_of_their_own(tmp_path: Path, allocators: str, apart: bool) -> None:
-    assert sections(tmp_path, FLY, *allocators.split())["router"].get("stages_apart", False) is apart
+def test_stages_of_a_fly_have_routers_of_their_own(tmp_path: Path, allocators: str, ports: str | None) -> None:
+    assert sections(tmp_path, FLY, *allocators.split())["router"].get("allocator_ports") == ports
+
+
+@pytest.mark.parametrize("network", [
+    "topology = fattree; k = 4; n = 2;", "topology = qtree; k = 4; n = 3;", "topology = tree4; k = 4; n = 3;",
+])  # fmt: skip
+def test_allocators_of_routers_with_unlike_ports_count_their_own(tmp_path: Path, network: str) -> None:
+    tree = f"{network} routing_function = nca; {ROUTER}"
+    for name in ("wavefront", "rr_wavefront", "max_size", "loa", "pim"):
+        assert sections(tmp_path, tree, f"vc_allocator={name}")["router"]["allocator_ports"] == "own"
+    assert "allocator_ports" not in sections(tmp_path, tree)["router"]
+    assert "allocator_ports" not in sections(tmp_path, MESH, "vc_allocator=wavefront")["router"]
 
 
 def test_a_fly_shares_the_pointer_of_rr_wavefront(tmp_path: Path) -> None:
