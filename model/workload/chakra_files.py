@@ -1,5 +1,6 @@
 """Files of Chakra: finding those of all ranks, reading them as a schedule, writing a schedule as such files."""
 
+import contextlib
 import os
 import re
 import sys
@@ -86,7 +87,7 @@ def _files(prefix: Path) -> list[Path]:
     pattern = re.compile(re.escape(prefix.name) + r"\.(0|[1-9][0-9]{0,6})\.et(?:\.gz)?")
     found: dict[int, Path] = {}
     try:
-        with os.scandir(prefix.parent) as entries:
+        with contextlib.suppress(FileNotFoundError), os.scandir(prefix.parent) as entries:
             for entry in entries:
                 match = pattern.fullmatch(entry.name)
                 if match is None:

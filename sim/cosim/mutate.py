@@ -136,7 +136,7 @@ def block_names(name: str) -> tuple[BlockName, ...]:
     for block in (*BLOCKS, *SINGLE_BLOCKS):
         if name == block:
             return (block,)
-    raise UserError(f"block must be one of {', '.join((*BLOCKS, *SINGLE_BLOCKS))} or all, not {name!r}")
+    raise UserError(f"--block must be one of {', '.join((*BLOCKS, *SINGLE_BLOCKS))} or all, not {name!r}")
 
 
 def sample_seed(seed: int | None, commit: str | None) -> int:

@@ -10,6 +10,7 @@ import numpy as np
 from hopforge.model.config import Config
 from hopforge.model.config.simulation import describe_failed
 from hopforge.model.output.destination import one_file
+from hopforge.model.output.results import run_metadata, staged, write_metadata
 from hopforge.model.topology import Topology, TopologyError, build
 from hopforge.model.topology.floor_map import draw_network
 from hopforge.model.topology.floor_plan import cabling, link_ends, positions
@@ -165,6 +166,9 @@ def describe(config: Config) -> list[tuple[str, str]]:
 def export_file(config: Config, form: str | None, path: Path | None, base: Path) -> Path:
     """Write the network of a configuration; the file appears only when it is complete.
 
+    A picture in the folder of results has metadata.json beside it, as pictures of runs do; one that `path` names stands
+    alone.
+
     Parameters
     ----------
     config : Config
@@ -199,6 +203,11 @@ def export_file(config: Config, form: str | None, path: Path | None, base: Path)
     endings = {name: suffix for suffix, name in SUFFIXES.items()} | _ENDINGS
     suffix = endings.get(form.removesuffix("-full"), form)
     target = base.with_name(f"{base.name}.{suffix}") if path is None else path
+    if form == PICTURE and path is None:
+        with staged(target.parent) as scratch:
+            draw_network(build(config.topology, config.address), scratch / target.name)
+            write_metadata(scratch, run_metadata(config))
+        return target
     with one_file(target, KINDS[form]) as part:
         topology = build(config.topology, config.address)
         if form == PICTURE:

@@ -12,6 +12,7 @@ from typing import Any
 import pandas as pd
 
 import hopforge
+from hopforge.model.config.base import suggestion
 from hopforge.model.errors import UserError
 from hopforge.model.output.plots import save_figure
 from hopforge.model.output.program_digest import program_digest
@@ -48,13 +49,14 @@ def select(patterns: Sequence[str], table: Mapping[str, Reproduction]) -> list[R
     Raises
     ------
     UserError
-        A pattern matches nothing; the known names are listed.
+        A pattern matches nothing; the nearest name is told, or all of them.
     """
     chosen = {}
     for pattern in patterns:
         hits = [name for name, r in table.items() if any(fnmatchcase(known, pattern) for known in (name, *r.aliases))]
         if not hits:
-            raise UserError(f"no reproduction is named {pattern!r}; known: {', '.join(table)}")
+            names = [*table, *(alias for reproduction in table.values() for alias in reproduction.aliases)]
+            raise UserError(f"no reproduction is named {pattern!r}; {suggestion(pattern, names)}")
         chosen.update(dict.fromkeys(hits))
     return [table[name] for name in table if name in chosen]
 

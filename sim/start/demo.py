@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import resources
 from pathlib import Path
+from shlex import quote
 from typing import Protocol
 
 from hopforge.gen.design.configured import engine_parameters
@@ -277,7 +278,7 @@ def _page(
     watch: _Watch,
 ) -> Report:
     runs = {variant.label: hit_run(variant.hits) for variant in variants if variant.hits is not None}
-    commands = {variant.label: f"hopforge hits {folder / variant.stem / 'config.json'}" for variant in variants}
+    commands = {variant.label: f"hopforge hits {_config_of(variant, folder)}" for variant in variants}
     totals = next(iter(runs.values())).totals
     rates = " and ".join(f"{100 * run.totals['hit_rate']:.3f} % ({label})" for label, run in runs.items())
     compared = sum(variant.cosim.result.cycles for variant in variants if variant.cosim)
@@ -306,6 +307,10 @@ def _page(
     )
 
 
+def _config_of(variant: Variant, folder: Path) -> str:
+    return quote(str(folder / variant.stem / "config.json"))
+
+
 def _hardware_section(config: Config, variants: Sequence[Variant], folder: Path) -> Section:
     first = variants[0]
     facts = [_lint_fact(variants)]
@@ -319,7 +324,7 @@ def _hardware_section(config: Config, variants: Sequence[Variant], folder: Path)
     facts.append(Fact("latency on a hit", f"{config.lookup.hit_cycles} cycles", "one lookup per cycle"))
     rows = [[name, *values] for name, values in _hardware_rows(variants).items()]
     heads = [Column("quantity"), *(Column(variant.label) for variant in variants)]
-    command = f"hopforge gen lookup {folder / first.stem / 'config.json'}"
+    command = f"hopforge gen lookup {_config_of(first, folder)}"
     engine = Table("Generated engine", heads, rows, f"Files in {folder}/*/verilog.", command)
     items = [engine]
     if first.cosim is not None:
@@ -331,7 +336,7 @@ def _hardware_section(config: Config, variants: Sequence[Variant], folder: Path)
                 heads,
                 counters,
                 "Random destinations and changes of the configuration, made to reach every state; not the workload.",
-                f"hopforge cosim {folder / first.stem / 'config.json'}",
+                f"hopforge cosim {_config_of(first, folder)}",
             )
         )
     if first.synth:
@@ -357,7 +362,7 @@ def _synth_table(variants: Sequence[Variant], folder: Path) -> Table:
         [*heads, Column("logic (abc), ns", 3), Column("with flip-flops (OpenSTA), ns", 3)],
         rows,
         f"Ideal wires, memories as black boxes, recipe {_SYNTH_RECIPE}; hopforge synth takes the best of several.",
-        f"hopforge synth {folder / variants[0].stem / 'config.json'} --liberty FILE",
+        f"hopforge synth {_config_of(variants[0], folder)} --liberty FILE",
     )
 
 

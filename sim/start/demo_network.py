@@ -9,6 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
+from shlex import quote
 from typing import Any
 
 import pandas as pd
@@ -167,7 +168,7 @@ def network_section(found: NetworkRuns, config: Config, folder: Path) -> Section
     title = "The network, cycle by cycle"
     if found.refused:
         return Section(title, f"Left out: {found.refused}.")
-    command = f"hopforge sweep {folder / 'config.json'}"
+    command = f"hopforge sweep {quote(str(folder / 'config.json'))}"
     traffic, curve = config.traffic, found.curve
     router = config.router
     text = (
@@ -245,7 +246,7 @@ def rtl_section(found: RtlNetwork, folder: Path) -> Section:
         Fact("cycles that differ", thousands(report.result.mismatches), f"of {thousands(report.result.cycles)}"),
     ]
     rows = [[subject, words] for subject, words in report.rows() if subject != "waves"]
-    command = f"hopforge cosim {folder / 'config.json'} --part network"
+    command = f"hopforge cosim {quote(str(folder / 'config.json'))} --part network"
     return Section(
         "A network in RTL",
         f"The simulator against hardware: a mesh of {report.routers} generated routers gets the packets of the"

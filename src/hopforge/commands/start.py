@@ -1,5 +1,6 @@
 """First commands: tools that are here, the demo, checking a configuration, its schema."""
 
+import shlex
 from pathlib import Path
 from typing import Annotated
 
@@ -181,11 +182,12 @@ def init(
         if file is not None:
             raise UserError(f"--file: {WORD} reads no file")
         folder = output if output is not None else FOLDER
-        typer.echo(f"wrote {write_examples(folder)} files to {folder}; next: hopforge net {folder / 'net_anynet.yml'}")
+        first = shlex.quote(str(folder / "net_anynet.yml"))
+        typer.echo(f"wrote {write_examples(folder)} files to {folder}; next: hopforge net {first}")
         return
     target = output if output is not None else Path(f"{kind}.yml")
     written = new_file(kind, target, file)
-    typer.echo(f"wrote {' and '.join(map(str, written))}; next: hopforge net {target}")
+    typer.echo(f"wrote {' and '.join(map(str, written))}; next: hopforge net {shlex.quote(str(target))}")
 
 
 def explain(

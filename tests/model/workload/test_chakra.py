@@ -278,7 +278,9 @@ def test_files_that_are_missing_or_damaged(tmp_path: Path, monkeypatch: pytest.M
 
     refused(r"t\.0\.et: there is no such file, nor t\.0\.et\.gz$")
     refused(r"name what stands before \.RANK\.et", "t.0.et")
-    refused("cannot be listed: No such file", "none/t")
+    refused(r"none/t\.0\.et: there is no such file, nor t\.0\.et\.gz$", "none/t")
+    (tmp_path / "plain").touch()
+    refused("cannot be listed: Not a directory", "plain/t")
     traces(tmp_path, [node(0, COMPUTE)], [node(0, COMPUTE)], [node(0, COMPUTE)])
     (tmp_path / "t.1.et").rename(tmp_path / "t.1")
     refused(r"t\.1\.et: rank 1 is missing; the highest is rank 2")

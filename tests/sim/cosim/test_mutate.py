@@ -502,7 +502,7 @@ def test_mistakes_are_one_line(tmp_path: Path) -> None:
     assert block_names("network_interface") == ("network_interface",)
     with pytest.raises(
         UserError,
-        match="block must be one of node_reduction, routing_cache, lookup, router, network_interface, q_table, "
+        match="--block must be one of node_reduction, routing_cache, lookup, router, network_interface, q_table, "
         "service_host, rule_cache or all, not 'tcam'",
     ):
         block_names("tcam")

@@ -16,10 +16,11 @@ from hopforge import cli
 from hopforge.model.config import parse_config
 from hopforge.model.errors import UserError
 from hopforge.model.output.plots import Line, draw_lines, new_figure, save_figure
-from hopforge.model.output.results import write_metadata, write_tables
+from hopforge.model.output.results import said_command, write_metadata, write_tables
 from hopforge.sim.hits.hit_rates import run_hits, write_report
 from hopforge.sim.pages import ResultSet, find_results, result_page
 from hopforge.sim.pages.explore import LARGEST_PLOT, explorer
+from hopforge.sim.pages.export import export_file
 from hopforge.sim.pages.report import Column, Explorer, Fact, Figure, Listing, Picture, Report, Section, Table, render
 from hopforge.sim.pages.report_data import page_from_data, write_page_data
 
@@ -313,6 +314,19 @@ def test_results_of_python_are_what_their_kind_says(tmp_path: Path) -> None:
     metadata = {"command": ["hopforge.sweep(hopforge.load('a.yml'))"], "kind": "sweep"}
     write_set(tmp_path / "r", {"curve": curve(0.0)}, metadata)
     assert find_results(tmp_path).sets[0].kind == "sweep"
+
+
+def test_a_picture_of_a_network_names_its_command_and_leaves_other_formats(tmp_path: Path) -> None:
+    config = parse_config("name: ring\ntopology: {kind: torus, radices: [4]}\n")
+    base, command = tmp_path / "ring" / "topology" / "ring", ["hopforge", "topology", "ring.yml", "--export", "png"]
+    for form in ("edges", "png", "png"):
+        with said_command(command, "topology"):
+            export_file(config, form, None, base)
+    (found,) = find_results(tmp_path).sets
+    assert (found.kind, found.command) == ("topology", "hopforge topology ring.yml --export png")
+    assert set(found.pictures) == {"ring.png"} and base.with_suffix(".edges").is_file()
+    assert export_file(config, None, tmp_path / "mine" / "ring.png", base).parent.name == "mine"
+    assert [path.name for path in (tmp_path / "mine").iterdir()] == ["ring.png"]  # where the user wants it, alone
 
 
 def test_metadata_with_what_is_no_character(tmp_path: Path) -> None:

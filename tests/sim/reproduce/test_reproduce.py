@@ -129,8 +129,10 @@ def test_selection_by_pattern_is_in_the_order_of_the_table_and_unique():
     chosen = [r.name for r in select(["lookup.fig5.?", "lookup.fig4.10", "lookup.fig4.1*"], REPRODUCTIONS)]
     assert chosen == [n for n in REPRODUCTIONS if n in {*chosen}]
     assert len(chosen) == len(set(chosen)) >= 4
-    with pytest.raises(UserError, match=r"no reproduction is named 'lookup.fig9'; known: .*lookup\.fig4\.10, "):
-        select(["lookup.fig9"], REPRODUCTIONS)
+    with pytest.raises(UserError, match=r"no reproduction is named 'figure 9'; known: .*lookup\.fig4\.10, "):
+        select(["figure 9"], REPRODUCTIONS)
+    with pytest.raises(UserError, match=r"no reproduction is named 'lokup.fig4.10'; did you mean 'lookup.fig4.10'\?$"):
+        select(["lokup.fig4.10"], REPRODUCTIONS)
     with pytest.raises(ValueError, match=r"name must be unique, not 'test\.squares' twice"):
         index_by_name([Squares().reproduction], [Squares().reproduction])
 
@@ -438,7 +440,7 @@ def test_list_and_run_and_unknown_name(tmp_path, monkeypatch, capsys):
     assert (tmp_path / "lookup.fig5.2" / "figure.png").exists()
     assert command(["lookup.fig0", "-o", str(tmp_path)], monkeypatch) == 2
     complaint = capsys.readouterr().err.strip()
-    assert complaint.startswith("hopforge: no reproduction is named 'lookup.fig0'; known: ")
+    assert complaint.startswith("hopforge: no reproduction is named 'lookup.fig0'; did you mean 'lookup.fig")
     assert "\n" not in complaint
 
 

@@ -1,6 +1,7 @@
 """The demo from end to end, small, and what it does when something is wrong."""
 
 import dataclasses
+import html
 import json
 import re
 import resource
@@ -62,7 +63,7 @@ def small() -> Config:
 
 @pytest.fixture(scope="module")
 def done(small: Config, tmp_path_factory: pytest.TempPathFactory) -> tuple[Demo, Steps, Path]:
-    steps, folder = Steps(), tmp_path_factory.mktemp("demo") / "out"
+    steps, folder = Steps(), tmp_path_factory.mktemp("demo") / "two words"
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(demo_network, "RTL_CYCLES", 40)
         return run_demo(small, folder, command="hopforge demo small.yml", progress=steps), steps, folder
@@ -139,8 +140,10 @@ def test_cache_carries_what_tables_carry_and_no_cache_less(done: tuple[Demo, Ste
     assert (curve.loc["cache"]["hit_rate"] > 0.9).all()
     rows = dict(found.network.rows())
     assert list(rows) == [f"cycle simulator, {way}" for way in ("routing cache", "no cache", "tables")]
-    page = found.page.read_text(encoding="utf-8")
-    assert f"hopforge sweep {folder / 'network' / 'config.json'}" in page
+    page = html.unescape(found.page.read_text(encoding="utf-8"))
+    assert f"hopforge sweep '{folder / 'network' / 'config.json'}'" in page
+    for command in ("hits", "gen lookup", "cosim"):
+        assert f"hopforge {command} '{folder / 'node_reduction' / 'config.json'}'" in page
 
 
 def small_tcam_cycles(folder: Path) -> int:
@@ -170,7 +173,8 @@ def test_network_in_rtl_is_compared_with_the_simulator(done: tuple[Demo, Steps, 
         " cycles, 0 mismatches",
     )]  # fmt: skip
     assert load_config(folder / "rtl_network" / "config.json").topology.radices == (2, 2)  # type: ignore[union-attr]
-    assert f"hopforge cosim {folder / 'rtl_network' / 'config.json'} --part network" in found.page.read_text("utf-8")
+    command = f"hopforge cosim '{folder / 'rtl_network' / 'config.json'}' --part network"
+    assert command in html.unescape(found.page.read_text("utf-8"))
 
 
 def test_network_that_the_simulator_refuses_is_left_out(tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """`hopforge init examples`: the folder that guides and help name, where only the wheel is."""
 
 import errno
+import shlex
 import shutil
 from pathlib import Path
 
@@ -40,6 +41,19 @@ def test_a_folder_that_is_there_stays(tmp_path: Path, monkeypatch: pytest.Monkey
     other = CliRunner().invoke(app, ["init", "examples", "--output", "new/mine"], catch_exceptions=False)
     assert other.exit_code == 0 and (tmp_path / "new" / "mine" / "demo.yml").is_file()
     assert sorted(path.name for path in (tmp_path / "new").iterdir()) == ["mine"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "place", "file"),
+    [("examples", "my own", "my own/net_anynet.yml"), ("torus", "my torus.yml", "my torus.yml")],
+)
+def test_the_next_command_can_be_pasted(
+    kind: str, place: str, file: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    run = CliRunner().invoke(app, ["init", kind, "-o", place], catch_exceptions=False)
+    assert shlex.split(run.stdout.partition("; next: ")[2]) == ["hopforge", "net", file]
+    assert Path(file).is_file()
 
 
 def test_examples_read_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
