@@ -17,6 +17,7 @@ from hopforge.model.config import Config
 from hopforge.model.errors import UserError
 from hopforge.model.output.destination import clear_folder
 from hopforge.model.output.results import staged, write_text
+from hopforge.model.progress import tell
 
 __all__ = ["BuildOptions", "BuildReport", "build_for_board"]
 
@@ -151,6 +152,8 @@ def _with_open_tools(board: FpgaBoard, design: BoardDesign, options: BuildOption
     best: Placed | None = None
     failed: list[str] = []
     for seed in range(options.seed, options.seed + options.tries):
+        steps = "synthesis and placement" if best is None else "placement"
+        tell(f"{name} for {board.title}: {steps}, seed {seed}, {len(tried) + 1} of at most {options.tries} tries")
         if best is not None:
             place_again(plan.script, work, seed)
         try:

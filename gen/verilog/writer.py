@@ -19,6 +19,7 @@ from hopforge.gen.verilog.module import read_modules
 from hopforge.gen.verilog.names import bit_names, name_everything
 from hopforge.gen.verilog.shared_modules import ModulePool, converted
 from hopforge.gen.verilog.tidy import join_expressions, join_registers, leave_out_unread, repeat_bits
+from hopforge.model.progress import tell
 
 __all__ = ["rtlil_text", "to_rtlil", "to_verilog", "tool_versions"]
 
@@ -87,6 +88,7 @@ def to_verilog(component: Component, name: str) -> str:
     str
         Source text that names the tools' versions and no machine.
     """
+    tell(f"writing Verilog of {name}")
     pool = ModulePool(name, readable=True)
     top, parts = converted(component, name, pool)
     with tempfile.TemporaryDirectory() as folder:

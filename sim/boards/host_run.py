@@ -14,6 +14,7 @@ from hopforge.model.config import Config
 from hopforge.model.errors import UserError
 from hopforge.model.lookup.csr import COUNTERS, csr_map
 from hopforge.model.output.results import write_text
+from hopforge.model.progress import tell
 from hopforge.model.router.csr import PORT_COUNTERS, ROUTER_CSR_ADDR_BITS
 from hopforge.model.router.engine_program import engine_program
 from hopforge.model.topology import build
@@ -143,6 +144,7 @@ def run_on_board(config: Config, options: RunOptions, *, port: str | None, outpu
         client = stack.enter_context(open_board(port, design.identity, name=name, timeout_s=options.timeout_s))
         client.check_design()
         client.reset()
+        tell(f"running on {name}, and its twin")
         compared = tuple(run(client))
         clock_hz = client.show("CLOCK_HZ")
         if any(one.board != one.twin for one in compared):

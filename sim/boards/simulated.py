@@ -12,6 +12,7 @@ from hopforge.gen.fpga.board_design import BoardDesign
 from hopforge.gen.tools.verilated_runtime import build_model
 from hopforge.gen.verilog.writer import to_verilog
 from hopforge.model.output.destination import clear_folder
+from hopforge.model.progress import tell
 from hopforge.sim.drive.runner import SimulatorError, check_simulator
 
 __all__ = ["SIMULATED_BAUD", "SIMULATED_HZ", "build_simulated", "simulated_board"]
@@ -100,6 +101,7 @@ def build_simulated(design: BoardDesign, folder: Path) -> Path:
     program = build / "obj_dir" / f"V{top}"
     if program.exists():
         return program
+    tell(f"Verilator: building {top}")
     clear_folder(build)
     build.mkdir(parents=True)
     (build / f"{top}.sv").write_text(verilog)

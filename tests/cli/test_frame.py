@@ -1,5 +1,6 @@
 """The command line as a user meets it: help, exit status, and one line for whatever goes wrong."""
 
+import contextlib
 import os
 import re
 import signal
@@ -318,3 +319,18 @@ def test_no_path_in_a_row_is_cut(capsys: pytest.CaptureFixture[str], monkeypatch
     told = capsys.readouterr().out
     assert path in "".join(line.removeprefix("waves").strip() for line in told.splitlines())
     assert "…" not in told
+
+
+def test_a_terminal_shows_what_is_written_while_it_takes_long(tmp_path: Path) -> None:
+    screen, terminal = os.openpty()
+    words = ["gen", "rule-cache", "configs/rule_cache.yml", "-o", str(tmp_path / "out")]
+    command, environment = [sys.executable, "-m", "hopforge", *words], os.environ | {"TERM": "xterm"}
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=terminal, env=environment) as process:
+        os.close(terminal)
+        shown = b""
+        with contextlib.suppress(OSError):  # at the end of the process
+            while part := os.read(screen, 1024):
+                shown += part
+    os.close(screen)
+    assert process.returncode == 0
+    assert b"writing Verilog of" in shown

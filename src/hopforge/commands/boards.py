@@ -7,7 +7,7 @@ import typer
 from typer.core import TyperGroup
 
 from hopforge.commands.configuration import read, say_unused
-from hopforge.commands.terminal import ConfigPath, complain, output_folder, show_rows, show_table
+from hopforge.commands.terminal import ConfigPath, complain, output_folder, show_rows, show_table, working
 
 Design = Annotated[str, typer.Option("--design", help="engine or network.")]
 Baud = Annotated[int, typer.Option("--baud", min=300, help="Rate of the serial line.")]
@@ -77,7 +77,8 @@ def build(
     target, kind = board_named(board), design_kind(design)
     checked = read(config, f"fpga {kind}")
     options = BuildOptions(design=kind, mhz=mhz, baud=baud, seed=seed, tries=tries)
-    report = build_for_board(checked, target, options, output=output_folder(output, "fpga build", config))
+    with working():
+        report = build_for_board(checked, target, options, output=output_folder(output, "fpga build", config))
     show_rows(report.rows())
     say_unused(checked, f"fpga {kind}")
     if not report.passed:
@@ -121,7 +122,8 @@ def run(
     options = RunOptions(
         design=kind, count=count, seed=seed, router=router, baud=baud, timeout_s=timeout_s
     )  # fmt: skip
-    report = run_on_board(checked, options, port=port, output=folder)
+    with working():
+        report = run_on_board(checked, options, port=port, output=folder)
     report.keep(folder / "run.json")
     show_rows(report.rows())
     say_unused(checked, f"fpga {kind}")

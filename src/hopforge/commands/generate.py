@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from hopforge.commands.configuration import read, say_missing, say_unused
-from hopforge.commands.terminal import ConfigPath, output_folder, progress_bar
+from hopforge.commands.terminal import ConfigPath, output_folder, progress_bar, working
 
 
 def gen_lookup(
@@ -30,7 +30,9 @@ def gen_lookup(
     from hopforge.gen.packages.lookup import generate_lookup
 
     checked, folder = read(config, "gen lookup"), output_folder(output, "gen lookup", config)
-    for path in generate_lookup(checked, folder, period_ns=period_ns):
+    with working():
+        paths = generate_lookup(checked, folder, period_ns=period_ns)
+    for path in paths:
         typer.echo(str(path))
     say_unused(checked, "gen lookup")
 
@@ -58,7 +60,9 @@ def gen_router(
     from hopforge.gen.packages.router import generate_router
 
     checked, folder = read(config, "gen router"), output_folder(output, "gen router", config)
-    for path in generate_router(checked, folder, router=router, period_ns=period_ns):
+    with working():
+        paths = generate_router(checked, folder, router=router, period_ns=period_ns)
+    for path in paths:
         typer.echo(str(path))
     say_unused(checked, "gen router")
 
@@ -84,7 +88,9 @@ def gen_network(
     from hopforge.gen.packages.network import generate_network
 
     checked, folder = read(config, "gen network"), output_folder(output, "gen network", config)
-    for path in generate_network(checked, folder, period_ns=period_ns):
+    with working():
+        paths = generate_network(checked, folder, period_ns=period_ns)
+    for path in paths:
         typer.echo(str(path))
     say_unused(checked, "gen network")
 
@@ -113,7 +119,9 @@ def gen_q_table(
     from hopforge.gen.packages.q_table import generate_q_table
 
     checked, folder = read(config, "gen q-table"), output_folder(output, "gen q-table", config)
-    for path in generate_q_table(checked, folder, shared_read=shared_read, period_ns=period_ns):
+    with working():
+        paths = generate_q_table(checked, folder, shared_read=shared_read, period_ns=period_ns)
+    for path in paths:
         typer.echo(str(path))
     say_unused(checked, "gen q-table")
 
@@ -140,7 +148,9 @@ def gen_collectives(
     from hopforge.gen.packages.collectives import generate_collectives
 
     checked, folder = read(config, "gen collectives"), output_folder(output, "gen collectives", config)
-    for path in generate_collectives(checked, folder, period_ns=period_ns):
+    with working():
+        paths = generate_collectives(checked, folder, period_ns=period_ns)
+    for path in paths:
         typer.echo(str(path))
     say_unused(checked, "gen collectives")
 
@@ -166,7 +176,9 @@ def gen_rule_cache(
     from hopforge.gen.packages.rule_cache import generate_rule_cache
 
     checked, folder = read(config, "gen rule-cache"), output_folder(output, "gen rule-cache", config)
-    for path in generate_rule_cache(checked, folder, period_ns=period_ns):
+    with working():
+        paths = generate_rule_cache(checked, folder, period_ns=period_ns)
+    for path in paths:
         typer.echo(str(path))
     say_missing(config, checked, "rule_cache")
     say_unused(checked, "gen rule-cache")

@@ -128,11 +128,11 @@ def check(
         show_rows(summarize_keys(checked))
         return
     from hopforge.commands.configuration import say_unused
-    from hopforge.model.progress import told
+    from hopforge.model.progress import tell
     from hopforge.sim.start.checks import check_commands, check_for, useless_lines, useless_sections, verdict_rows
 
     if command is not None:
-        with working() as show, told(show):
+        with working():
             used, routing = check_for(command, checked)
         show_rows([("name", used.name), *([("routing", routing)] if routing else []), ("good for", command)])
         say_unused(used, command)
@@ -140,8 +140,8 @@ def check(
     from hopforge.sim.start.preparation import for_command
     from hopforge.sim.start.summary import summarize
 
-    with working() as show, told(show):
-        verdicts = check_commands(checked, lambda name: show(f"preparing {name}"))
+    with working():
+        verdicts = check_commands(checked, lambda name: tell(f"preparing {name}"))
         routed = any(verdict.command == "route" and verdict.good for verdict in verdicts)
         rows = summarize(for_command("topology", checked), tables=routed)
     show_rows([*rows, *verdict_rows(checked, verdicts)])

@@ -122,16 +122,18 @@ def _both_ends(text: str, most: int) -> str:
 
 
 @contextlib.contextmanager
-def working() -> Iterator[Callable[[str], None]]:
-    """Show what is done on stderr, on a terminal, while the block runs; what it yields is called with the words."""
+def working() -> Iterator[None]:
+    """Show on stderr, on a terminal, what long work says of how far it is (`model.progress.tell`) in the block."""
     from rich.console import Console
+
+    from hopforge.model.progress import told
 
     console = Console(stderr=True)
     if not console.is_terminal:
-        yield lambda words: None
+        yield
         return
-    with console.status("") as status:
-        yield status.update
+    with console.status("") as status, told(status.update):
+        yield
 
 
 class StepTimes:
