@@ -125,6 +125,7 @@ def _both_ends(text: str, most: int) -> str:
 def working() -> Iterator[None]:
     """Show on stderr, on a terminal, what long work says of how far it is (`model.progress.tell`) in the block."""
     from rich.console import Console
+    from rich.text import Text
 
     from hopforge.model.progress import told
 
@@ -132,7 +133,7 @@ def working() -> Iterator[None]:
     if not console.is_terminal:
         yield
         return
-    with console.status("") as status, told(status.update):
+    with console.status("") as status, told(lambda words: status.update(Text(words))):  # no markup: names of users
         yield
 
 
