@@ -153,7 +153,7 @@ def _with_open_tools(board: FpgaBoard, design: BoardDesign, options: BuildOption
     failed: list[str] = []
     for seed in range(options.seed, options.seed + options.tries):
         steps = "synthesis and placement" if best is None else "placement"
-        tell(f"{name} for {board.title}: {steps}, seed {seed}, {len(tried) + 1} of at most {options.tries} tries")
+        tell(f"{name} for {board.title}: {steps}, seed {seed}, try {seed - options.seed + 1} of {options.tries}")
         if best is not None:
             place_again(plan.script, work, seed)
         try:

@@ -18,7 +18,7 @@ _YIELDING = ("output_first", "islip", "input_first_ports")
 _OF_CROSSBARS = ("rr_wavefront", "loa", "pim", "input_first_ports")
 
 #: allocators whose choice depends on how many ports there are, not only on those that ask
-_COUNTING = ("wavefront", "rr_wavefront", "max_size", "loa", "pim")
+COUNTING = ("wavefront", "rr_wavefront", "max_size", "loa", "pim")
 
 #: what only the router of docs/definitions/router.md has
 INPUT_QUEUED_KEYS = {
@@ -230,8 +230,8 @@ class RouterConfig(Section):
             yield Problem("speculation", f"{limit}, not {self.speculation}")
         if self.sa_first_output and self.sa != "max_size":
             yield Problem("sa_first_output", f"is for sa=max_size only, not sa={self.sa}")
-        if self.allocator_ports == "own" and not {self.va, self.sa} & set(_COUNTING):
-            limit = f"own is for {', '.join(_COUNTING)} only"
+        if self.allocator_ports == "own" and not {self.va, self.sa} & set(COUNTING):
+            limit = f"own is for {', '.join(COUNTING)} only"
             yield Problem("allocator_ports", f"{limit}, not va={self.va}, sa={self.sa}")
         if self.hold_switch and self.va == "free_queue":
             yield Problem("hold_switch", "must be false with va=free_queue, not true")

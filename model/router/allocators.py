@@ -286,9 +286,13 @@ class Drawn(Allocation):
 
 
 def allocation(
-    kind: str, size: int, arbiter: str = "round_robin", below: Callable[[int], int] | None = None
-) -> Allocation:
-    """Return the allocator of a name.
+    kind: str, size: int, arbiter: str = "round_robin", below: Callable[[int], int] | None = None, *,
+    outputs: int | None = None, blocks: tuple[int, int] | None = None, first_output: int = 0,
+) -> Allocation:  # fmt: skip
+    """Return the allocator of a name, of `size` inputs and as many `outputs` (default: `size`).
+
+    `blocks` are the inputs and outputs that pointers and draws go over (default: all), `first_output` is of
+    ``max_size``.
 
     Names: ``input_first``, ``output_first``, ``islip`` (the same), ``wavefront``, ``rr_wavefront``, ``max_size``,
     ``loa``, and ``pim``, which needs `below`.
@@ -304,15 +308,15 @@ def allocation(
     if arbiter not in _ARBITRATIONS:
         raise ValueError(f"arbiter must be one of {', '.join(_ARBITRATIONS)}, not {arbiter!r}")
     if kind == "wavefront":
-        return Wavefront(size)
+        return Wavefront(size, blocks)
     if kind == "rr_wavefront":
-        return FairWavefront(size)
+        return FairWavefront(size, blocks)
     if kind == "max_size":
-        return MaximumSize(size)
+        return MaximumSize(size, first_output, blocks[0] if blocks else None)
     if kind == "loa":
-        return Lonely(size)
+        return Lonely(size, outputs, blocks)
     if kind == "pim" and below is not None:
-        return Drawn(size, below)
+        return Drawn(size, below, outputs, blocks)
     if kind in ("input_first", "input_ahead", "input_first_ports"):
         return InputFirst(size, arbiter)
     if kind in ("output_first", "islip"):

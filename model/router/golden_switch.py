@@ -7,16 +7,7 @@ compared with it.
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 
-from hopforge.model.router.allocators import (
-    Allocation,
-    Drawn,
-    FairWavefront,
-    Lonely,
-    MaximumSize,
-    Wavefront,
-    allocation,
-    first_at_or_after,
-)
+from hopforge.model.router.allocators import Allocation, allocation, first_at_or_after
 
 __all__ = ["Asked", "SwitchModel", "match_in_turns"]
 
@@ -84,16 +75,13 @@ class SwitchModel:
         self.crossbar, self.kind, self.iterations, self.hold = crossbar, kind, iterations, hold
         self.speculation = speculation
         size = crossbar.ports * max(crossbar.ins, crossbar.outs)
-        inputs, outputs = crossbar.ports * crossbar.ins, crossbar.ports * crossbar.outs
         block = own or crossbar.ports
         blocks = block * crossbar.ins, block * crossbar.outs
         self.first, self.second = (
-            MaximumSize(inputs, first_output * crossbar.outs, blocks[0]) if kind == "max_size"
-            else Wavefront(size, blocks) if kind == "wavefront"
-            else FairWavefront(size, blocks) if kind == "rr_wavefront"
-            else Lonely(inputs, outputs, blocks) if kind == "loa"
-            else Drawn(inputs, below, outputs, blocks) if kind == "pim" and below is not None
-            else allocation(kind, size, arbiter)
+            allocation(
+                kind, size, arbiter, below, outputs=crossbar.ports * crossbar.outs, blocks=blocks,
+                first_output=first_output * crossbar.outs,
+            )
             for _ in range(2)
         )  # fmt: skip
         self.turn = [0] * (crossbar.ports * crossbar.ins)

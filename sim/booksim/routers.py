@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from hopforge.model.config.router import COUNTING
 from hopforge.sim.booksim.keys import Settings, with_parameters
 
 #: allocators of both, and whether BookSim's has arbiters of a kind of their own
@@ -79,7 +80,7 @@ def _own_ports(settings: Settings, router: dict[str, Any]) -> dict[str, Any]:
     for key, ours in (("vc_allocator", "va"), ("sw_allocator", "sa")) if topology == "fly" else ():
         if router[ours] == "rr_wavefront":
             settings.refuse(key, "hopforge's first and last stage of a fly share the pointer of rr_wavefront")
-    counts = {router["va"], router["sa"]} & {"wavefront", "rr_wavefront", "max_size", "loa", "pim"}
+    counts = {router["va"], router["sa"]} & set(COUNTING)
     return {"allocator_ports": "own"} if counts else {}
 
 

@@ -19,15 +19,7 @@ from hopforge.model.network.core.event_log import put_log
 from hopforge.model.network.core.hooks import HOOK_SIGNATURE
 from hopforge.model.network.core.kinds import ACTIVE, GRANTED, RECEIVED, TAIL, VA
 from hopforge.model.network.core.net_record import Net
-from hopforge.model.router.allocators import (
-    Allocation,
-    Drawn,
-    FairWavefront,
-    Lonely,
-    MaximumSize,
-    Wavefront,
-    allocation,
-)
+from hopforge.model.router.allocators import Allocation, allocation
 from hopforge.model.router.golden_switch import Crossbar, SwitchModel, match_in_turns
 from hopforge.sim.run.simulation import Simulation
 
@@ -138,16 +130,10 @@ class Golden:
         count, size = int(run.state["routers"]), self.ports * self.vcs
         self.behind = [Behind(router.crossbar_cycles, router.stage_batches) for _ in range(count)]
         own = [own_ports(run, r) if router.allocator_ports == "own" else self.ports for r in range(count)]
-        blocks = [ports * self.vcs for ports in own]
         self.va: list[Allocation] = [
-            MaximumSize(size, 0, blocks[r]) if router.va == "max_size"
-            else Wavefront(size, (blocks[r], blocks[r])) if router.va == "wavefront"
-            else FairWavefront(size, (blocks[r], blocks[r])) if router.va == "rr_wavefront"
-            else Lonely(size, size, (blocks[r], blocks[r])) if router.va == "loa"
-            else Drawn(size, partial(below, r), size, (blocks[r], blocks[r])) if router.va == "pim"
-            else allocation(router.va, size, router.arbiter, partial(below, r))
+            allocation(router.va, size, router.arbiter, partial(below, r), blocks=(own[r] * self.vcs,) * 2)
             for r in range(count)
-        ]  # fmt: skip
+        ]
         self.sa = [
             SwitchModel(
                 crossbar, router.sa, router.arbiter, router.allocator_iterations if self.islip(router.sa) else 1,
