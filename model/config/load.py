@@ -27,6 +27,8 @@ from hopforge.model.input_file import read_input, remember_input
 
 LARGEST_MIB = 1  # a configuration is written by a person
 _KEY = re.compile(r"([a-z]\w*(?:\.\w+|\[\d+\])+(?=:? )|[a-z]\w*(?=: ))")
+#: a key whose value is a file
+FILE_KEY = re.compile("(.*_)?file|packets|process_groups|weights")
 _loaded: list[tuple[str, Source]] = []  # the configuration that was loaded last
 
 
@@ -99,10 +101,10 @@ def load_file(path: Path, *, folder: Path | None = None, hardware: bool = False,
 
 
 def with_place(message: str, loaded: tuple[str, Source] | None = None) -> str:
-    """Return `message` with file and line before each line that begins with a key of a configuration.
+    """Return `message` with file and line before each line that begins with a key of a configuration or its file.
 
     What is found out later than in `load_config` (a trace with more ranks than the network has hosts) names its key
-    only; the command line adds the place.
+    only, or the file that such a key names; the command line adds the place.
 
     Parameters
     ----------
@@ -116,9 +118,17 @@ def with_place(message: str, loaded: tuple[str, Source] | None = None) -> str:
 
 
 def _with_place(message: str, name: str, source: Source) -> str:
-    key = None if message.startswith((f"{name}:", f"{name} (")) else _KEY.match(message)
+    if message.startswith((f"{name}:", f"{name} (")):
+        return message
+    key = _KEY.match(message)
     where = undotted(key[1]) if key is not None else ()
-    return f"{_at(name, source.line(where))}: {message}" if where and where[0] in Config.model_fields else message
+    if where and where[0] in Config.model_fields:
+        return f"{_at(name, source.line(where))}: {message}"
+    for where, line in source.lines.items():
+        named = where and FILE_KEY.fullmatch(str(where[-1]))
+        if named and message.startswith(f"{Path(name).parent / str(source.value(where))}: "):
+            return f"{_at(name, line)}: {dotted(where)}: {message}"
+    return message
 
 
 def _at(name: str, line: int) -> str:

@@ -7,6 +7,7 @@ text. Keys stand once; tags, anchors, aliases and merge keys are refused, so tha
 import copy
 import re
 from collections.abc import Mapping
+from functools import reduce
 from typing import Any, NamedTuple
 
 import yaml
@@ -40,6 +41,10 @@ class Source(NamedTuple):
         while path not in self.lines and path:
             path = path[:-1]
         return self.lines.get(path, 1)
+
+    def value(self, path: Path) -> Any:
+        """Return what stands at `path`, one of `lines`."""
+        return reduce(lambda node, step: node[step], path, self.data)
 
 
 class SourceError(ValueError):

@@ -102,7 +102,7 @@ def _files(prefix: Path) -> list[Path]:
         raise ChakraError(f"{prefix}: files beside it cannot be listed: {reason}") from error
     if not found:
         hint = "; name what stands before .RANK.et" if re.search(r"\.et(\.gz)?$", prefix.name) else ""
-        raise ChakraError(f"{prefix}.0.et: there is no such file, nor {prefix.name}.0.et.gz{hint}")
+        raise ChakraError(f"{prefix}: there is neither {prefix.name}.0.et nor {prefix.name}.0.et.gz{hint}")
     if len(found) > MAX_RANKS:
         raise ChakraError(f"{prefix}: {len(found)} ranks are more than {MAX_RANKS}")
     for rank in range(len(found)):

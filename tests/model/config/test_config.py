@@ -1,7 +1,9 @@
 """Every mistake in a configuration gives one line with file, line and key."""
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
+from typing import get_args, get_type_hints
 
 import pytest
 from hypothesis import given
@@ -9,7 +11,8 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from hopforge.model.config import CacheConfig, Config, ConfigError, CrcConfig, load_config, parse_config
-from hopforge.model.config.load import with_place
+from hopforge.model.config.base import ConfigPath, Section, TracePath
+from hopforge.model.config.load import FILE_KEY, with_place
 from hopforge.model.config.reference import json_schema, markdown
 from hopforge.model.config.source import dotted, read_source, undotted
 
@@ -489,6 +492,33 @@ def test_what_is_found_later_gets_its_place(tmp_path: Path) -> None:
         "Topology: x",
     ):
         assert with_place(other) == other
+
+
+def test_a_file_that_is_found_wrong_later_gets_the_place_of_its_key(tmp_path: Path) -> None:
+    path = tmp_path / "x.yml"
+    path.write_text(GOOD + "workload:\n  kind: trace\n  file: none.tar\n")
+    load_config(path)
+    line = len(path.read_text().splitlines())
+    error = f"{tmp_path / 'none.tar'}: cannot be read"
+    assert with_place(error) == f"{path}:{line}: workload.file: {error}"
+    for other in (error.replace("none.tar", "mesh"), error.replace("none.tar:", "none.tar:12:"), "none.tar is bad"):
+        assert with_place(other) == other
+
+
+def test_keys_of_files_are_known_by_their_names() -> None:
+    def sections(kind: type[Section]) -> Iterator[type[Section]]:
+        for each in kind.__subclasses__():
+            yield each
+            yield from sections(each)
+
+    found = {
+        name
+        for section in sections(Section)
+        for name, hint in get_type_hints(section, include_extras=True).items()
+        if any(kind in (hint, *get_args(hint)) for kind in (ConfigPath, TracePath))
+    }
+    assert {"file", "rules_file", "weights"} <= found
+    assert all(FILE_KEY.fullmatch(name) for name in found), found
 
 
 def test_wrong_elements_do_not_make_a_list_empty() -> None:

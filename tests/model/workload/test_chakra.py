@@ -276,9 +276,9 @@ def test_files_that_are_missing_or_damaged(tmp_path: Path, monkeypatch: pytest.M
         with pytest.raises(ChakraError, match=message):
             read_chakra(ChakraWorkload(kind="chakra", file=tmp_path / file))
 
-    refused(r"t\.0\.et: there is no such file, nor t\.0\.et\.gz$")
+    refused(r"t: there is neither t\.0\.et nor t\.0\.et\.gz$")
     refused(r"name what stands before \.RANK\.et", "t.0.et")
-    refused(r"none/t\.0\.et: there is no such file, nor t\.0\.et\.gz$", "none/t")
+    refused(r"none/t: there is neither t\.0\.et nor t\.0\.et\.gz$", "none/t")
     (tmp_path / "plain").touch()
     refused("cannot be listed: Not a directory", "plain/t")
     traces(tmp_path, [node(0, COMPUTE)], [node(0, COMPUTE)], [node(0, COMPUTE)])
