@@ -11,7 +11,6 @@ from hopforge.model.kernel.compile import counted, inner
 from hopforge.model.kernel.memory import int8s, int64s
 from hopforge.model.lookup.csr import COUNTERS, csr_map
 from hopforge.model.lookup.fast import layout as lk
-from hopforge.model.lookup.fast.kernel import cycle
 from hopforge.model.lookup.fast.response import visible_response
 from hopforge.model.lookup.fast.state import EngineState, engine_state
 from hopforge.model.network.core.candidates import candidate_port
@@ -261,8 +260,8 @@ def _note_tcam_request(g, i, row, seen, now):  # type: ignore[no-untyped-def]
 
 
 @counted
-def engine_cycle(net, a, g, i, enabled, row, seen):  # type: ignore[no-untyped-def]
-    """Go through one cycle of engine `i`, its software and its TCAM."""
+def engine_cycle(net, a, g, cycle, i, enabled, row, seen):  # type: ignore[no-untyped-def]
+    """Go through one cycle of engine `i`, by the C function `cycle`, of its software and its TCAM."""
     state = engine_at(g.stack, i)
     s, e, rates, waiting, rng = a.integers, g.around[i], g.rates[i], g.waiting[i], g.rng
     now = state.regs[lk.S_CYCLE]

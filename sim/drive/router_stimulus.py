@@ -16,6 +16,8 @@ from numpy.typing import NDArray
 from hopforge.model.kernel.compile import counted, kernel
 from hopforge.model.lookup.csr import COUNTERS
 from hopforge.model.lookup.fast import layout as lk
+from hopforge.model.lookup.fast.kernel import cycle_of
+from hopforge.model.lookup.fast.state import engine_state
 from hopforge.model.network.core.net_record import NET, NET_RECORD, PATTERN_SIGNATURE, ROUTE_SIGNATURE
 from hopforge.model.router.params import RouterParams
 from hopforge.sim.drive.router_engines import engine_cycle, give_answers_ahead, lookup_engines, note_asking_ahead
@@ -64,6 +66,7 @@ def router_stimulus(params: RouterParams, traffic: RouterTraffic) -> RouterStimu
     net = single_router(p)
     around = surroundings(p, traffic, len(net["packet"]))
     engines = lookup_engines(p, traffic) if p.rc == "lookup" else None
+    engine = None if p.lookup is None else cycle_of(engine_state(p.lookup))
     blocks: list[tuple[NDArray[np.int64], ...]] = []
     while not around.integers[DONE]:
         rows, seen = (np.zeros((_BLOCK_CYCLES, p.ports, at + data_words(p)), np.int64) for at in (I_DATA, O_DATA))
@@ -75,7 +78,9 @@ def router_stimulus(params: RouterParams, traffic: RouterTraffic) -> RouterStimu
         if engines is None:
             used = _call(_play, net.record[0], around, rows, control, seen)
         else:
-            used = _call(_play_lookup, net.record[0], around, engines, rows, control, seen, engine_rows, engine_seen)
+            used = _call(
+                _play_lookup, net.record[0], around, engines, engine, rows, control, seen, engine_rows, engine_seen
+            )
         if used < 0:
             raise RuntimeError(f"the golden router has been stuck for {STUCK_CYCLES} cycles")
         blocks.append(tuple(array[:used] for array in (rows, seen, engine_rows, engine_seen, control)))
@@ -106,7 +111,7 @@ def _toggled(enable, rng):  # type: ignore[no-untyped-def]
 
 
 def _play_lookup(  # type: ignore[no-untyped-def]
-    route, pattern, net, a, g, inputs, control, outputs, engine_inputs, engine_outputs
+    route, pattern, net, a, g, cycle, inputs, control, outputs, engine_inputs, engine_outputs
 ):
     """Fill up to one block of cycles; return how many, -1 if nothing moves any more."""
     for index in range(inputs.shape[0]):
@@ -119,7 +124,7 @@ def _play_lookup(  # type: ignore[no-untyped-def]
         if net.lookahead == 0:  # the kernels of heads that bring their route along know no ``enable``
             a.integers[ENABLE] = control[index, C_ENABLE] = a.integers[CLOSING] or _toggled(enabled, g.rng)
         for e in range(g.around.shape[0]):
-            engine_cycle(net, a, g, e, enabled, engine_inputs[index, e], engine_outputs[index, e])
+            engine_cycle(net, a, g, cycle, e, enabled, engine_inputs[index, e], engine_outputs[index, e])
             rest = rest and g.around[e, E_READ] > 12
         if rest:
             a.integers[DONE] = 1

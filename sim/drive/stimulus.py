@@ -13,7 +13,7 @@ from hopforge.model.kernel.compile import counted, inner, kernel
 from hopforge.model.lookup.csr import COUNTERS, csr_map
 from hopforge.model.lookup.fast import layout as lk
 from hopforge.model.lookup.fast.deep import deep_quiet
-from hopforge.model.lookup.fast.kernel import cycle
+from hopforge.model.lookup.fast.kernel import cycle_of
 from hopforge.model.lookup.fast.second_level import second_busy
 from hopforge.model.lookup.fast.state import engine_state
 from hopforge.model.lookup.params import LookupParams
@@ -101,7 +101,8 @@ def stimulus(params: LookupParams, traffic: Traffic, setup: tuple[tuple[str, int
         result = np.zeros((_BLOCK_CYCLES, len(lk.OUTPUTS)), np.int64)
         seen = np.zeros((_BLOCK_CYCLES, len(OPERATION_COLUMNS)), np.int64)
         used = _surround(
-            state, around, rates, waiting, program, wanted, traffic.link_failures, counters, rng, block, result, seen
+            state, around, rates, waiting, program, wanted, traffic.link_failures, counters, rng, block, result, seen,
+            cycle_of(state),
         )
         if used < 0:
             raise RuntimeError(f"the golden engine has been stuck for {_STUCK_CYCLES} cycles")
@@ -139,7 +140,7 @@ def engine_quiet(state):  # type: ignore[no-untyped-def]
 
 @kernel
 def _surround(  # type: ignore[no-untyped-def]
-    state, e, rates, waiting, program, destinations, link_failures, counters, rng, inputs, outputs, seen
+    state, e, rates, waiting, program, destinations, link_failures, counters, rng, inputs, outputs, seen, cycle
 ):
     """Fill up to one block of cycles; return how many, -1 if nothing moves any more."""
     wanted, s = destinations.shape[0], state.regs

@@ -15,8 +15,7 @@ from hopforge.model.lookup.fast.tcam import tcam_edge, tcam_result
 from hopforge.model.lookup.fast.ways import find_way, remove_dead, remove_key, touch
 
 
-@inner
-def deep_cycle(state, i, o):  # type: ignore[no-untyped-def]
+def compute_deep_cycle(state, i, o):  # type: ignore[no-untyped-def]
     """Compute one cycle: outputs `o` (int64[10]) from inputs `i` (int64[14]), and the registers at its end."""
     s, ops, counts = state.regs, state.operations, state.events
     counts[:] = 0

@@ -1,19 +1,24 @@
 """A cycle of the engine, and many of them."""
 
-import numpy as np
+from functools import cache
+from typing import Any
 
-from hopforge.model.kernel.compile import inner, kernel
+import numpy as np
+from numba import int64, typeof, types
+
+from hopforge.model.kernel.compile import c_kernel, inner, kernel
 from hopforge.model.lookup.fast import layout as at
 from hopforge.model.lookup.fast.copying import copy_rows
 from hopforge.model.lookup.fast.csr import read_word, registers
-from hopforge.model.lookup.fast.deep import deep_cycle
+from hopforge.model.lookup.fast.deep import compute_deep_cycle
 from hopforge.model.lookup.fast.flush import flush_decision, flush_event, flush_request, scrubber
 from hopforge.model.lookup.fast.movement import move
 from hopforge.model.lookup.fast.mshrs import invalidate_answers, issue, offer, take_answer
 from hopforge.model.lookup.fast.operations import choose, complete, in_c
 from hopforge.model.lookup.fast.second_level import has_second, hear_answer, request_taken, second_step, show_ask
-from hopforge.model.lookup.fast.state import EngineState
+from hopforge.model.lookup.fast.state import EngineState, engine_state
 from hopforge.model.lookup.fast.tcam import tcam_accept, tcam_result
+from hopforge.model.lookup.params import LookupParams
 
 
 def run(state: EngineState, inputs: np.ndarray) -> np.ndarray:
@@ -32,27 +37,32 @@ def run(state: EngineState, inputs: np.ndarray) -> np.ndarray:
         int64[cycle, len(at.OUTPUTS)], columns as in `LookupOutputs`.
     """
     outputs = np.zeros((len(inputs), len(at.OUTPUTS)), np.int64)
-    _run(state, np.ascontiguousarray(inputs, np.int64), outputs)
+    _run(state, np.ascontiguousarray(inputs, np.int64), outputs, cycle_of(state))
     return outputs
 
 
 @kernel
-def _run(state, inputs, outputs):  # type: ignore[no-untyped-def]
+def _run(state, inputs, outputs, cycle):  # type: ignore[no-untyped-def]
     for index in range(inputs.shape[0]):
         cycle(state, inputs[index], outputs[index])
 
 
-@inner
-def cycle(state, i, o):  # type: ignore[no-untyped-def]
-    """Compute one cycle: outputs `o` (int64[10]) from inputs `i` (int64[14]), and the registers at its end."""
-    if state.params[at.P_DEPTH] > at.SHALLOW_DEPTHS:
-        deep_cycle(state, i, o)
-    else:
-        _shallow_cycle(state, i, o)
+def cycle_of(state: EngineState) -> Any:
+    """Return the cycle of an engine of this depth: a C function that kernels take as an argument.
+
+    Called with (state, inputs, outputs) it computes outputs (int64[10]) from inputs (int64[14]), and the registers at
+    the end of the cycle. It takes most of the time that such kernels need to compile, and so compiles once for all.
+    """
+    return _compiled(bool(state.params[at.P_DEPTH] > at.SHALLOW_DEPTHS))
 
 
-@inner
-def _shallow_cycle(state, i, o):  # type: ignore[no-untyped-def]
+@cache
+def _compiled(deep: bool) -> Any:
+    signature = types.void(typeof(engine_state(LookupParams())), int64[::1], int64[::1])
+    return c_kernel(signature)(compute_deep_cycle if deep else _compute_cycle).compiled
+
+
+def _compute_cycle(state, i, o):  # type: ignore[no-untyped-def]
     s, chosen, counts = state.regs, state.operations[at.OP_CHOSEN], state.events
     counts[:] = 0
 
