@@ -374,9 +374,9 @@ SLOW = {"relation", "pattern", "results", "metadata", "reference", "liberty"}  #
 
 
 def test_a_sample(tmp_path: Path) -> None:
-    count, found = play(file_cases([name for name in KINDS if name not in SLOW], 4, 1), tmp_path / "files")
+    count, found = play(file_cases([name for name in KINDS if name not in SLOW], 2, 1), tmp_path / "files")
     more, also = play(command_cases(1, 1), tmp_path / "commands")
-    assert count + more >= 100
+    assert count + more >= 80
     assert not found + also, _tell(found + also)
 
 

@@ -30,7 +30,8 @@ def test_what_reads_a_file_says_what_it_does_not_use() -> None:
 
 
 @pytest.mark.parametrize(("command", "words"), [
-    ("mutate mine.yml --block router --count 1", "hopforge mutate --block router mine.yml does not use failed\n"),
+    pytest.param("mutate mine.yml --block router --count 1",
+                 "hopforge mutate --block router mine.yml does not use failed\n", marks=pytest.mark.study),
     ("synth mine.yml --blocks router --block switch_allocator --recipe lut-fast",
      "hopforge synth --blocks router does not use failed\n"),
     ("synth mine.yml --blocks allocators --block arbiter4 --recipe lut-fast",
