@@ -37,7 +37,7 @@ def test_accesses_and_interrupts(bus: str, design: str, tmp_path: Path) -> None:
     component = design_on(design, bus)
     (tmp_path / "dut.sv").write_text(to_verilog(component, "dut"))
     inputs = [port["name"] for port in component_ports(component) if port["direction"] == "input"]
-    accesses = 60 if design == "router_lookup" else 120  # 30 cycles a second
+    accesses = 60 if design == "router_lookup" else 300  # 30 cycles a second
     setting = {"bus": bus, "design": design, "seed": 1, "accesses": accesses, "inputs": inputs}
     runner = get_runner("icarus")
     runner.build(

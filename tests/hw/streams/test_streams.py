@@ -13,7 +13,7 @@ from stream_designs import design_of
 from hopforge.gen.packages.package import component_ports
 from hopforge.gen.verilog.writer import to_verilog
 
-RUNS = [("wormhole", 30), ("vct", 2)]
+RUNS = [("wormhole", 30), ("vct", 6)]
 LONG_RUNS = [("vct", 30), ("one_vc", 60)]
 """Design and packets of each host; from 30 on they are of every kind."""
 
