@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 from _pytest.faulthandler import fault_handler_stderr_fd_key
+from amaranth.hdl import Shape, Value
+from amaranth.hdl._ast import Concat, Operator, SwitchValue
 from hypothesis import HealthCheck, Phase, settings
 
 from hopforge.model.output import results
@@ -38,6 +40,28 @@ for _number, _usual in {signal.SIGINT: signal.default_int_handler, signal.SIGHUP
 # Twelve thousand tests and their modules are millions of objects, and Python would look at all of them again and again:
 # without that, tests that make designs take a quarter less. Nothing is collected until all tests are known.
 gc.disable()
+
+
+def _remember_shape(kind: type[Value]) -> None:
+    """Let each value of a kind remember its shape, which never changes.
+
+    Amaranth asks for it at every turn and computes it anew, down to the signals: without that, its simulator
+    takes twice as long to begin.
+    """
+    computed = kind.shape
+
+    def shape(value: Value) -> Shape:
+        known: Shape | None = value.__dict__.get("_known_shape")
+        if known is None:
+            known = value.__dict__["_known_shape"] = computed(value)
+        return known
+
+    kind.shape = shape
+
+
+for _kind in (Operator, Concat, SwitchValue):
+    _remember_shape(_kind)
+
 
 #: a study takes as long as it takes; this only ends one that hangs
 STUDY_TIMEOUT_S = 4 * 3600

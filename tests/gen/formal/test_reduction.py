@@ -8,8 +8,17 @@ from hopforge.gen.formal.all_proofs import SUBJECTS, tasks
 from hopforge.gen.formal.reduction import crc_proofs, member_proofs, prove, reduction_proofs
 from hopforge.model.errors import UserError
 
+#: each mode, and each width of chunks but 4; the others in the study
+QUICK = {
+    "torus, 24 bits, chunks of 8", "mesh, 24 bits, chunks of 3", "fat_tree, 24 bits, chunks of 2",
+    "dragonfly, 24 bits, chunks of 6", "arbitrary, 24 bits",
+}  # fmt: skip
 
-@pytest.mark.parametrize("proof", list(reduction_proofs()), ids=lambda proof: proof.name)
+
+@pytest.mark.parametrize("proof", [
+    pytest.param(proof, marks=() if proof.name in QUICK else pytest.mark.study)
+    for proof in reduction_proofs()
+], ids=lambda proof: proof.name)  # fmt: skip
 def test_keys_are_the_specification_for_all_inputs(proof):
     assert prove(proof).passed
 

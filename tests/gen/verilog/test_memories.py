@@ -58,8 +58,10 @@ def accesses(bit_write: bool, asynchronous: bool, cycles: int = 300) -> Replay:
 
 
 @needs_icarus
-@pytest.mark.parametrize("asynchronous", [False, True])
-@pytest.mark.parametrize("bit_write", [False, True])
+@pytest.mark.parametrize(("bit_write", "asynchronous"), [
+    (False, True), (True, False),
+    *(pytest.param(both, both, marks=pytest.mark.study) for both in (False, True)),
+])  # fmt: skip
 def test_words(bit_write: bool, asynchronous: bool, tmp_path: Path) -> None:
     replay = accesses(bit_write, asynchronous)
     assert replay_amaranth(Pair(bit_write, asynchronous), replay).mismatches == 0

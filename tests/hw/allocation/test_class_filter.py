@@ -66,8 +66,20 @@ def test_classes_that_do_not_fit_are_refused() -> None:
         ClassFilter(ports=2, vcs=3, quality=quality)
 
 
-@pytest.mark.parametrize("kind", ["strict", "weighted"])
-@pytest.mark.parametrize("more", [{}, {"sa": "input_first", "va": "free_queue"}, {"sa": "wavefront"}])
+#: each kind and each allocator; the others in the study
+QUICK: list[tuple[str, dict[str, str]]] = [
+    ("strict", {}),
+    ("weighted", {"sa": "input_first", "va": "free_queue"}),
+    ("strict", {"sa": "wavefront"}),
+]
+SLOW: list[tuple[str, dict[str, str]]] = [
+    ("weighted", {}),
+    ("strict", {"sa": "input_first", "va": "free_queue"}),
+    ("weighted", {"sa": "wavefront"}),
+]
+
+
+@pytest.mark.parametrize(("kind", "more"), [*QUICK, *(pytest.param(*each, marks=pytest.mark.study) for each in SLOW)])
 def test_routers_show_every_output_of_the_golden_one(kind: Any, more: dict[str, Any]) -> None:
     quality = Quality(kind=kind, of_vc=(0, 1, 0), priorities=(0, 2), weights=(1, 3))
     params = router_variant(

@@ -142,9 +142,18 @@ BUILDS = {
     "arbitrary": ReductionParameters(functions=("arbitrary",)),
 }
 
+#: builds whose modes and widths others have, too
+ALIKE = ("default", "torus 48", "six comparators")
+
 
 @pytest.mark.parametrize(
-    ("build", "registers"), [*((build, False) for build in BUILDS), ("grid", True), ("two", True), ("torus 48", True)]
+    ("build", "registers"),
+    [
+        *((build, False) for build in BUILDS if build not in ALIKE),
+        ("two", True),
+        *(pytest.param(build, False, marks=pytest.mark.study) for build in ALIKE),
+        *(pytest.param(build, True, marks=pytest.mark.study) for build in ("grid", "torus 48")),
+    ],
 )
 def test_keys_equal_the_definition(build, registers):
     """With registers on the way of the intervals after two edges."""

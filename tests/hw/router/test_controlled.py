@@ -118,9 +118,9 @@ def random_bus(params: RouterParams, rng: np.random.Generator) -> BusInputs:
     ("params", "destinations"),
     [
         (TABLE, 6),
-        (RouterParams(**{**vars(TABLE), "rc_cycles": 0, "speculation": True}), 6),
-        (LOOKUP, 16),
         (replace(LOOKUP, ports_per_engine=2), 16),
+        pytest.param(RouterParams(**{**vars(TABLE), "rc_cycles": 0, "speculation": True}), 6, marks=pytest.mark.study),
+        pytest.param(LOOKUP, 16, marks=pytest.mark.study),
     ],
 )
 def test_every_output_and_every_word_equals_the_golden_router(params: RouterParams, destinations: int) -> None:

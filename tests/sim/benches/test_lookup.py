@@ -62,7 +62,7 @@ def test_engine_on_amaranths_simulator(changes: dict[str, Any]) -> None:
     assert result.cycles == replay.cycles > 250
 
 
-@pytest.mark.parametrize("number", [2, 7, pytest.param(10, marks=pytest.mark.study)])
+@pytest.mark.parametrize("number", [2, *(pytest.param(number, marks=pytest.mark.study) for number in (7, 10))])
 def test_verilog_on_icarus(number: int, tmp_path: Path) -> None:
     params = LookupParams(**ENGINES[number])
     replay = recorded(params, 400, seed=2)

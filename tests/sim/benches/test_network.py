@@ -183,7 +183,7 @@ REPLIES = {
 }
 
 
-@pytest.mark.parametrize("name", list(REPLIES))
+@pytest.mark.parametrize("name", ["wormhole", pytest.param("cut-through, long links", marks=pytest.mark.study)])
 def test_hardware_answers_as_the_simulator(name: str) -> None:
     router, reply = REPLIES[name]
     config = parse_config(

@@ -1,5 +1,7 @@
 """Networks at the edge of what hardware takes, drawn once at random: every flit in its cycle."""
 
+from itertools import product
+
 import pytest
 
 from hopforge.model.config import parse_config
@@ -31,12 +33,16 @@ def test_one_router_without_links_whose_heads_bring_their_route_along(kind: str,
     )
 
 
-@pytest.mark.parametrize("epoch_bits", [1, 2])
-@pytest.mark.parametrize("sets", [4, 64])
-def test_caches_are_in_use_when_packets_come_although_flushes_had_to_wait(epoch_bits: int, sets: int) -> None:
+@pytest.mark.parametrize(("network", "sets", "epoch_bits"), [
+    ("{kind: mesh, radices: [2]}", 64, 2),
+    *(pytest.param("{kind: torus, radices: [3]}", *each, marks=pytest.mark.study) for each in product((4, 64), (1, 2))),
+])  # fmt: skip
+def test_caches_are_in_use_when_packets_come_although_flushes_had_to_wait(
+    network: str, sets: int, epoch_bits: int
+) -> None:
     """The writes that make the engine a switch of the network request more flushes than can be open at a time."""
     equal(
-        "name: few_epochs\ntopology: {kind: torus, radices: [3]}\n"
+        f"name: few_epochs\ntopology: {network}\n"
         "router: {vcs: 2, buffer_flits: 4, route_computation: lookup}\n"
         f"lookup: {{cache: {{entries: {2 * sets}, ways: 2, epoch_bits: {epoch_bits}}}, {ENGINES}}}\n"
     )
