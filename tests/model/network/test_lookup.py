@@ -142,7 +142,7 @@ def golden_run(config: Config, run: Simulation, script: Sequence[np.ndarray], cy
 
 
 def compare(config: Config, packets: int = 40, last: int = 60, cycles: int = 700, seed: int = 1) -> Simulation:
-    """Run both until all is still, `cycles` at most; every flit is sent and taken in the same cycle, all counts agree."""
+    """Run both until all is still, or `cycles`; every flit is sent and taken in the same cycle, all counts agree."""
     topology = Simulation(config, 0.1, 1, check=False).topology
     longest = min(3, config.router.buffer_flits)
     script = random_script(topology.hosts, packets, last, longest, seed)
