@@ -74,9 +74,10 @@ def test_large_biases_cost_bits_of_the_weights() -> None:
     assert np.abs(network.matrices[3]).max() < 127
 
 
-def test_no_inputs_reach_the_end_of_a_sum() -> None:
-    """The widest layer with 12 bits: whatever comes in, and in any order, sums stay within 32 bits."""
-    shape, rng = NetworkShape(7, 4, 4096, 2, 2), np.random.default_rng(2)
+@pytest.mark.parametrize("width", [1024, pytest.param(4096, marks=pytest.mark.study)])
+def test_no_inputs_reach_the_end_of_a_sum(width: int) -> None:
+    """A wide layer (studied: the widest) with 12 bits: whatever comes in, in any order, sums stay within 32 bits."""
+    shape, rng = NetworkShape(7, 4, width, 2, 2), np.random.default_rng(2)
     w = shape.drawn(rng)
     shape.split(w)["WA1"][:] = 1.0
     network = quantised(shape, w, rng.random((16, 7)), 12)

@@ -40,13 +40,14 @@ OTHER_PACKING = {
 }
 
 
-def test_a_change_of_a_called_file_is_seen(tmp_path):
+@pytest.mark.parametrize("names", [["dor"], pytest.param(["dor", "valiant"], marks=pytest.mark.study)])
+def test_a_change_of_a_called_file_is_seen(tmp_path, names):
     """Code of the old packing found no dependencies in what a new one gave, or a deadlock without a cycle."""
     package = tmp_path / "hopforge"
     unused = shutil.ignore_patterns("*.nb[ic]", "kernels", "hw", "gen", "configs", "data")
     shutil.copytree(ROOT, package, ignore=unused)
     expected = []
-    for name in ("dor", "valiant"):
+    for name in names:
         run = Simulation(parse_config(MESH % name), 0.1, 1, check=False)
         expected.append(f"{name} {check_routing(run.topology, run.plan, run.state, name)}")
     assert _run(CHECK.format(mesh=MESH, names=["dor"]), tmp_path) == expected[:1]
@@ -60,7 +61,7 @@ def test_a_change_of_a_called_file_is_seen(tmp_path):
         assert text.count(old) == 1
         text = text.replace(old, new)
     candidates.write_text(text)
-    assert _run(CHECK.format(mesh=MESH, names=["dor", "valiant"]), tmp_path) == expected
+    assert _run(CHECK.format(mesh=MESH, names=names), tmp_path) == expected
     assert len(list((tmp_path / "cache" / "hopforge").iterdir())) == 2
 
 

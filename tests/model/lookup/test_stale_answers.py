@@ -9,6 +9,8 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parent))
 from withdrawn_answers import STEADY, answered
 
+OTHER_DEPTHS = ((4, True), (6, True), (8, False))
+
 
 @pytest.mark.parametrize(
     "changes",
@@ -20,7 +22,10 @@ from withdrawn_answers import STEADY, answered
     ],
     ids=lambda changes: f"{changes['mshrs']}-mshrs",
 )
-@pytest.mark.parametrize(("depth", "mesh"), [(1, False), (4, True), (5, False), (6, True), (8, False), (8, True)])
+@pytest.mark.parametrize(
+    ("depth", "mesh"),
+    [(1, False), (5, False), (8, True), *(pytest.param(*more, marks=pytest.mark.study) for more in OTHER_DEPTHS)],
+)
 def test_every_response_is_right_once(depth: int, mesh: bool, changes: dict[str, Any]) -> None:
     counters = answered(changes, depth, mesh=mesh).engine.counters
     assert counters["hits"] > 50 and counters["retries"] > 0 and counters["invalidations"] > 3

@@ -145,7 +145,13 @@ def one_thread() -> dict[str, Any]:
     return found
 
 
-@pytest.mark.parametrize("parts, threads", [(1, 1), (2, 1), (3, 1), (7, 1), (2, 2), (3, 2), (7, 2)])
+OTHERS = ((2, 1), (7, 1), (3, 2))
+
+
+@pytest.mark.parametrize(
+    "parts, threads",
+    [(1, 1), (3, 1), (2, 2), (7, 2), *(pytest.param(*few, marks=pytest.mark.study) for few in OTHERS)],
+)
 @pytest.mark.parametrize("name", NETWORKS)
 def test_parts_and_threads_give_the_bits_of_one_thread(
     one_thread: dict[str, Any], name: str, parts: int, threads: int

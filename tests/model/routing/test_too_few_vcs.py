@@ -1,11 +1,15 @@
 """Every algorithm with too few virtual channels: one line says how many would do and why, and so many do."""
 
+from functools import cache
+from types import NoneType
+
 import pytest
 
 from hopforge.model.config import parse_config
 from hopforge.model.errors import UserError
 from hopforge.model.routing.combined.configured import routing_plan
 from hopforge.model.routing.contract.plan import ROUTING, TooFewVcsError
+from hopforge.model.topology import Topology
 from hopforge.model.topology.configured import network_topology
 
 NETWORKS = (
@@ -27,10 +31,15 @@ ANY = {
 }  # fmt: skip
 
 
+@cache
+def topology_of(network: str) -> Topology:
+    return network_topology(parse_config(f"name: x\ntopology: {network}\n"))
+
+
 def refused(network: str, routing: str, vcs: int, more: str) -> UserError | None:
     config = parse_config(f"name: x\ntopology: {network}\nrouting: {{{routing}}}\nrouter: {{vcs: {vcs}, {more}\n")
     try:
-        routing_plan(config, network_topology(config))
+        routing_plan(config, topology_of(network))
     except UserError as problem:
         return problem
     return None
@@ -38,9 +47,13 @@ def refused(network: str, routing: str, vcs: int, more: str) -> UserError | None
 
 def check(network: str, routing: str, more: str) -> int:
     """Count the numbers of virtual channels that are too few: the line is whole, and what it names is enough."""
+    if not isinstance(refused(network, routing, 8, more), NoneType | TooFewVcsError):
+        return 0  # not for this network
     found = 0
     for vcs in range(1, 6):
         problem = refused(network, routing, vcs, more)
+        if problem is None:
+            break
         if isinstance(problem, TooFewVcsError):
             assert vcs < problem.least
             begin = f"router.vcs must be at least {problem.least} for "

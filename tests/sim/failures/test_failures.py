@@ -116,7 +116,10 @@ def test_only_packets_of_the_failed_link_are_lost() -> None:
     assert int(state["flits_injected"]) == int(state["flits_ejected"]) + int(state["flits_dropped"])
 
 
-@pytest.mark.parametrize(("flits", "latency"), [(1, 1), (1, 4), (3, 1), (3, 2), (5, 7)])
+@pytest.mark.parametrize(
+    ("flits", "latency"),
+    [(1, 1), (3, 2), *(pytest.param(*more, marks=pytest.mark.study) for more in ((1, 4), (3, 1), (5, 7)))],
+)
 def test_a_flit_is_on_a_link_from_the_cycle_after_its_grant_until_it_is_in_the_buffer(flits: int, latency: int) -> None:
     """One packet over the link 0-1 of a ring; docs/guides/failures.md and router.md, Stages of a flit, by hand."""
     # sent by the host in 10, first VA in 12, granted from 13 on; the last cycle on the link is s + 2 + L

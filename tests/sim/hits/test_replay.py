@@ -212,7 +212,7 @@ def compare(folder, network, lookup, make=None, **rest):
 
 @pytest.mark.parametrize("network", NETWORKS)
 @pytest.mark.parametrize("reduction", ["true", "false"])
-@pytest.mark.parametrize("entries", [1, 4, 8])
+@pytest.mark.parametrize("entries", [1, pytest.param(4, marks=pytest.mark.study), 8])
 @pytest.mark.parametrize("policy", ["lru", "fifo"])
 def test_fully_associative_caches_against_dictionaries(tmp_path, network, reduction, entries, policy):
     result = compare(

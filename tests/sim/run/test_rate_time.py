@@ -21,7 +21,10 @@ simulation: {{load: 0.2, loads: [0.1, 0.2], warmup_cycles: 100, min_cycles: 1000
 MODELS = {"input_queued": "buffer_flits: 4", "input_output_queued": "buffer_flits: 4, output_buffer_flits: 4"}
 COMMANDS = {
     "net": (["net", "FILE"], {"measurement": ["load", "accepted"], "channels": ["load"]}),
-    "sweep": (["sweep", "FILE"], {"runs": ["load", "accepted", "channel_load_max"], "curve": ["accepted"]}),
+    "sweep": (
+        ["sweep", "FILE", "--workers", "1"],
+        {"runs": ["load", "accepted", "channel_load_max"], "curve": ["accepted"]},
+    ),
     "series": (["series", "FILE"], {"series": ["load", "accepted"]}),
 }
 

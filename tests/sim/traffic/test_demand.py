@@ -36,7 +36,7 @@ def test_rates_are_those_of_a_run(pattern: str) -> None:
     wanted = config(pattern)
     topology = build(wanted.topology, wanted.address)
     demand = mean_demand(topology, pattern, wanted.traffic.model_dump(), np.random.default_rng((wanted.seed, 3)))
-    packets = list_packets(wanted, 0.02, wanted.seed, 20_000)
+    packets = list_packets(wanted, 0.1, wanted.seed, 4_000)
     counts = np.zeros((topology.routers, topology.routers))
     np.add.at(counts, (topology.host_router[packets["host"]], topology.host_router[packets["dst"]]), 1.0)
     assert demand.rate.sum() == pytest.approx(demand.received.sum()) == pytest.approx(topology.hosts)

@@ -24,7 +24,7 @@ def test_points_are_the_whole_step_on_every_network_then_a_part_with_both_engine
         assert not any("layers" in point for point in whole)
 
 
-@pytest.mark.parametrize("name", ["llama7b", "moe"])
+@pytest.mark.parametrize("name", ["moe", pytest.param("llama7b", marks=pytest.mark.study)])
 def test_a_reduced_step_on_every_network(name):
     measure, rows = partial(training._measure, name), []
     for network in training._STEPS[name].networks:
