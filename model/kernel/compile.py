@@ -33,6 +33,7 @@ _INNER = {**_OPTIONS, **_UNSEEN}
 #: options of functions that allocate nothing: numba need not look for references to count
 WITHOUT_COUNTS: dict[str, Any] = {}
 try:
+    from hopforge.model.kernel.known_addresses import remember_addresses
     from hopforge.model.kernel.part_compiler import PartCompiler
     from hopforge.model.kernel.quick_flags import compare_quickly
 except (ImportError, AttributeError):  # another numba, with other inner parts: compiling takes longer
@@ -40,6 +41,7 @@ except (ImportError, AttributeError):  # another numba, with other inner parts: 
 else:
     PARTS = True
     compare_quickly()
+    remember_addresses()
     WITHOUT_COUNTS["_nrt"] = False
     _INNER |= {**WITHOUT_COUNTS, "pipeline_class": PartCompiler}
 #: decorators of functions that only kernels call, Python cannot
