@@ -1,7 +1,6 @@
 """Every algorithm with too few virtual channels: one line says how many would do and why, and so many do."""
 
 from functools import cache
-from types import NoneType
 
 import pytest
 
@@ -47,13 +46,9 @@ def refused(network: str, routing: str, vcs: int, more: str) -> UserError | None
 
 def check(network: str, routing: str, more: str) -> int:
     """Count the numbers of virtual channels that are too few: the line is whole, and what it names is enough."""
-    if not isinstance(refused(network, routing, 8, more), NoneType | TooFewVcsError):
-        return 0  # not for this network
     found = 0
     for vcs in range(1, 6):
         problem = refused(network, routing, vcs, more)
-        if problem is None:
-            break
         if isinstance(problem, TooFewVcsError):
             assert vcs < problem.least
             begin = f"router.vcs must be at least {problem.least} for "
