@@ -11,6 +11,7 @@ from hopforge.gen.packages.rule_cache import rule_cache_files, rule_cache_name
 from hopforge.gen.verilog.lint import LintReport, lint_text
 from hopforge.model.config import Config
 from hopforge.model.errors import UserError
+from hopforge.model.progress import tell
 
 __all__ = ["lint_config"]
 
@@ -45,4 +46,6 @@ def lint_config(config: Config, what: str | None = None, *, router: int = 0) -> 
         raise UserError(f"--what must be one of {', '.join(parts)}, not {what!r}")
     for part in ("lookup", "router") if what is None else (what,):
         name, files = parts[part]
-        yield name, lint_text(files()[f"{name}.sv"], name)
+        text = files()[f"{name}.sv"]
+        tell(f"looking at {name} with Verilator and slang")
+        yield name, lint_text(text, name)

@@ -321,9 +321,13 @@ def test_no_path_in_a_row_is_cut(capsys: pytest.CaptureFixture[str], monkeypatch
     assert "…" not in told
 
 
-def test_a_terminal_shows_what_is_written_while_it_takes_long(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("words", "said"), [
+    (["gen", "rule-cache", "configs/rule_cache.yml", "-o", "FOLDER"], b"writing Verilog of"),
+    (["lint", "configs/rule_cache.yml", "--what", "rule_cache"], b"looking at"),
+])  # fmt: skip
+def test_a_terminal_shows_what_goes_on_while_it_takes_long(tmp_path: Path, words: list[str], said: bytes) -> None:
     screen, terminal = os.openpty()
-    words = ["gen", "rule-cache", "configs/rule_cache.yml", "-o", str(tmp_path / "out")]
+    words = [str(tmp_path / "out") if word == "FOLDER" else word for word in words]
     command, environment = [sys.executable, "-m", "hopforge", *words], os.environ | {"TERM": "xterm"}
     with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=terminal, env=environment) as process:
         os.close(terminal)
@@ -333,4 +337,4 @@ def test_a_terminal_shows_what_is_written_while_it_takes_long(tmp_path: Path) ->
                 shown += part
     os.close(screen)
     assert process.returncode == 0
-    assert b"writing Verilog of" in shown
+    assert said in shown

@@ -230,7 +230,12 @@ def lint(
     from hopforge.gen.verilog.lint import WAIVERS
 
     findings, checked = 0, read(config, "lint")
-    for name, report in lint_config(checked, what, router=router):
+    reports = lint_config(checked, what, router=router)
+    while True:
+        with working():
+            name, report = next(reports, ("", None))
+        if report is None:
+            break
         typer.echo(f"{name}: {len(report.findings)} findings")
         for rule, count in sorted(report.waived.items()):
             typer.echo(f"  waived {rule} ({count}): {WAIVERS[rule]}")
