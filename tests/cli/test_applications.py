@@ -294,7 +294,7 @@ def test_a_program_becomes_traces_of_chakra_and_these_the_same_schedule(
     (tmp_path / "new" / "trace.0.et").unlink()
     assert hopforge(monkeypatch, "app", "y.yml") == 2
     said = capsys.readouterr().err
-    assert "new/trace.0.et: there is no such file" in said
+    assert "y.yml:3: workload.file: new/trace: there is neither trace.0.et nor" in said
     assert said.count("\n") == 1
 
 
