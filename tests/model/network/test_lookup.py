@@ -49,8 +49,8 @@ NETWORKS = {
     "spread": ("{kind: clos, leaves: 3, middles: 3, hosts_per_router: 2}", "{algorithm: minimal, spread: flow}"),
     "paths": ("{kind: random_regular, routers: 6, degree: 3, hosts_per_router: 2}", PATHS),
     "paths of a ring": ("{kind: torus, radices: [5], hosts_per_router: 1}", PATHS),
-    # routers of 71, 92 and, with three links in a group, 131 ports
-    "wide": ("{kind: fully_connected, routers: 2, hosts_per_router: 70}", "{algorithm: shortest}"),
+    # routers of 72, 92 and, with three links in a group, 131 ports
+    "wide": ("{kind: fully_connected, routers: 3, hosts_per_router: 70}", "{algorithm: shortest}"),
     "wide mesh": ("{kind: mesh, radices: [3], hosts_per_router: 90}", "{algorithm: dor}\naddress: {chunk_bits: 8}"),
     "wide groups": ("{kind: fully_connected, routers: 2, hosts_per_router: 128}", "{algorithm: shortest}"),
 }
@@ -147,8 +147,8 @@ def compare(config: Config, packets: int = 40, last: int = 60, cycles: int = 700
     longest = min(3, config.router.buffer_flits)
     script = random_script(topology.hosts, packets, last, longest, seed)
     run = Simulation(config, 0.1, 1, script=script, log_events=100000, check=False)
-    done = run.state["packets_ejected"] + run.state["packets_dropped"]
-    while run.state["cycle"] < cycles and done < packets:
+    done = 0
+    while run.state["cycle"] < cycles and (done < packets or run.state.flits_in_flight):
         run.advance(25)
         done = run.state["packets_ejected"] + run.state["packets_dropped"]
     run.advance(25)  # nothing comes after the last packet
