@@ -7,7 +7,6 @@ text. Keys stand once; tags, anchors, aliases and merge keys are refused, so tha
 import copy
 import re
 from collections.abc import Mapping
-from functools import reduce
 from typing import Any, NamedTuple
 
 import yaml
@@ -43,8 +42,14 @@ class Source(NamedTuple):
         return self.lines.get(path, 1)
 
     def value(self, path: Path) -> Any:
-        """Return what stands at `path`, one of `lines`."""
-        return reduce(lambda node, step: node[step], path, self.data)
+        """Return what stands at `path`; None: nothing, as where a variant has lines of what it left out."""
+        node = self.data
+        for step in path:
+            try:
+                node = node[step]
+            except (LookupError, TypeError):
+                return None
+        return node
 
 
 class SourceError(ValueError):

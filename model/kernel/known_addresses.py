@@ -11,11 +11,17 @@ from numba.core.ccallback import CFunc
 from numba.core.dispatcher import Dispatcher
 from numba.experimental import function_type
 
+#: what numba asks, by name; another numba without them is an AttributeError, on which it goes its own way
+#: (model.kernel.compile)
+_FINDERS: dict[str, Callable[[Any, Any], int]] = {
+    name: getattr(function_type, name) for name in ("_get_wrapper_address", "_get_jit_address")
+}
+
 
 def remember_addresses() -> None:
     """Let compiled functions remember where their machine code begins; all else goes numba's way."""
-    for name in ("_get_wrapper_address", "_get_jit_address"):  # another numba without them: an AttributeError
-        setattr(function_type, name, _remembering(getattr(function_type, name)))
+    for name, found_by in _FINDERS.items():
+        setattr(function_type, name, _remembering(found_by))
 
 
 def _remembering(found_by: Callable[[Any, Any], int]) -> Callable[[Any, Any], int]:

@@ -14,7 +14,7 @@ from hopforge.model.config import CacheConfig, Config, ConfigError, CrcConfig, l
 from hopforge.model.config.base import ConfigPath, Section, TracePath
 from hopforge.model.config.load import FILE_KEY, with_place
 from hopforge.model.config.reference import json_schema, markdown
-from hopforge.model.config.source import dotted, read_source, undotted
+from hopforge.model.config.source import apply_variant, dotted, read_source, undotted
 
 GOOD = """\
 name: demo
@@ -503,6 +503,14 @@ def test_a_file_that_is_found_wrong_later_gets_the_place_of_its_key(tmp_path: Pa
     assert with_place(error) == f"{path}:{line}: workload.file: {error}"
     for other in (error.replace("none.tar", "mesh"), error.replace("none.tar:", "none.tar:12:"), "none.tar is bad"):
         assert with_place(other) == other
+
+
+def test_the_place_of_a_file_of_a_variant() -> None:
+    text = f"{GOOD}simulation:\n  variants:\n    a:\n      workload: {{kind: trace, file: none.tar}}\n"
+    source, error = read_source(text), "none.tar: cannot be read"
+    line = len(text.splitlines())
+    assert with_place(error, ("x.yml", source)) == f"x.yml:{line}: simulation.variants.a.workload.file: {error}"
+    assert error in with_place(error, ("x.yml", apply_variant(source, "a")))  # which has no variants any more
 
 
 def test_keys_of_files_are_known_by_their_names() -> None:
