@@ -12,14 +12,14 @@ from hopforge.model.config.jobs import JobsWorkload
 from hopforge.model.config.root import Config
 
 #: commands whose packets have a pattern, a source and lengths from section `traffic`
-_LOADED = {"net", "series", "sweep", "trace", "cosim network"}
+_LOADED = {"net", "series", "sweep", "trace", "cosim --part network"}
 #: engine of `hopforge app` → what it reads of `traffic`
 _READ_BY_ENGINE = {
     "packet": {"flit_bytes", "rendezvous_bytes", "reply", "acknowledge", "classes", "entropy", "reorder"},
     "flow": {"flit_bytes"},
 }
 #: commands of one router, to which hosts that choose among several addresses do not belong
-_OF_A_ROUTER = {"gen router", "cosim router", "energy router"}
+_OF_A_ROUTER = {"gen router", "cosim --part router", "energy --part router"}
 _GROUPED = {"dragonfly", "dragonfly_plus", "cascade"}
 _SEPARABLE = {"input_first", "output_first", "islip", "input_ahead", "input_first_ports"}
 

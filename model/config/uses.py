@@ -120,33 +120,35 @@ USES: dict[str, Callable[[Config], Sections]] = {
     "gen q-table": _q_table,
     "gen collectives": _plane,
     "gen rule-cache": lambda config: {"rule_cache"},
-    "cosim lookup": lambda config: _KEYS | {"cosim"},
-    "cosim router": lambda config: _routers(config) | {"cosim"},
-    "cosim network": lambda config: _routers(config) | {"cosim", "traffic", "simulation", "failed", "degraded"},
-    "cosim service_host": lambda config: _routers(config) | {"cosim"},
-    "cosim collectives": lambda config: _plane(config) | {"cosim"},
-    "cosim rule_cache": lambda config: {"rule_cache", "cosim"},
-    "cosim q_table": lambda config: _MACHINE | {"cosim"},
-    "energy lookup": lambda config: _KEYS | {"timing"},
-    "energy router": lambda config: _routers(config) | {"energy"},
+    "cosim --part lookup": lambda config: _KEYS | {"cosim"},
+    "cosim --part router": lambda config: _routers(config) | {"cosim"},
+    "cosim --part network": lambda config: _routers(config) | {"cosim", "traffic", "simulation", "failed", "degraded"},
+    "cosim --part service_host": lambda config: _routers(config) | {"cosim"},
+    "cosim --part collectives": lambda config: _plane(config) | {"cosim"},
+    "cosim --part rule_cache": lambda config: {"rule_cache", "cosim"},
+    "cosim --part q_table": lambda config: _MACHINE | {"cosim"},
+    "energy --part lookup": lambda config: _KEYS | {"timing"},
+    "energy --part router": lambda config: _routers(config) | {"energy"},
     "lint": lambda config: _routers(config) | _KEYS | {"csr"},
     "prove": _engine,
     "mutate": _engine,
     "synth": _engine,
     "timing": lambda config: _KEYS | {"csr"},
-    "fpga engine": _engine,
-    "fpga network": _routers,
+    "fpga --design engine": _engine,
+    "fpga --design network": _routers,
     "demo": lambda config: _hits(config) | _network(config) | {"cosim"},
 }
 """Command, with its part → the sections that it uses in a configuration, beside name, seed and topology."""
 
 _ENGINE_HARDWARE = {
-    "gen lookup", "gen router", "gen network", "cosim lookup", "cosim router", "cosim network", "energy lookup",
-    "energy router", "lint", "mutate", "synth", "timing", "fpga engine", "fpga network", "demo",
+    "gen lookup", "gen router", "gen network", "cosim --part lookup", "cosim --part router", "cosim --part network",
+    "energy --part lookup", "energy --part router", "lint", "mutate", "synth", "timing", "fpga --design engine",
+    "fpga --design network", "demo",
 }  # fmt: skip
+_NETWORK_COSIMS = {"cosim --part network", "cosim --part service_host"}
 _ROUTER_HARDWARE = {
-    "gen router", "gen network", "cosim router", "cosim network", "energy router", "lint", "synth", "timing",
-    "fpga network",
+    "gen router", "gen network", "cosim --part router", "cosim --part network", "energy --part router", "lint", "synth",
+    "timing", "fpga --design network",
 }  # fmt: skip
 _ALL_BUT_SWEEP = set(USES) - {"sweep"}
 
@@ -204,7 +206,7 @@ _SINGLE_KEYS: dict[str, tuple[Callable[[Config], bool], Sections]] = {
     },
     "traffic.acknowledge": (
         lambda config: config.traffic.acknowledge is not None and config.app.engine != "packet",
-        {"net", "series", "sweep", "trace", "demo", "gen network", "cosim network", "cosim service_host", "synth"},
+        {"net", "series", "sweep", "trace", "demo", "gen network", "synth", *_NETWORK_COSIMS},
     ),
     "traffic.entropy": (
         lambda config: config.traffic.entropy is not None and config.app.engine != "packet",
@@ -259,14 +261,14 @@ _WITH_KEYS = {
     "hits",
     "gen lookup",
     "gen tables",
-    "cosim lookup",
-    "energy lookup",
+    "cosim --part lookup",
+    "energy --part lookup",
     "lint",
     "prove",
     "mutate",
     "synth",
     "timing",
-    "fpga engine",
+    "fpga --design engine",
     "demo",
 }
 

@@ -2,7 +2,7 @@
 
 import dataclasses
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numba import int64, types
@@ -53,6 +53,9 @@ class RouterNetwork:
         Settings that do not fit, or that can deadlock.
     """
 
+    #: for queues before the links, and for queues behind them
+    KERNELS: ClassVar[tuple[Entry, Entry]]
+
     def __init__(self, config: Config, seed: int, settings: Settings, *, check: bool) -> None:
         self.config, self.seed, self.settings = config, seed, settings
         refuse_failed(config.failed, "router.model: packet")
@@ -89,15 +92,19 @@ class RouterNetwork:
         """Present cycle."""
         return int(self.counters["now"])
 
-    def _run(self, kernels: tuple[Entry, Entry], until: int) -> int:
-        """Run the kernel for queues before the links, or that for queues behind them, until cycle `until`.
+    def compile(self) -> None:
+        """Compile the kernel now: that is no part of the processor time of a run."""
+        self._run(self.cycle)
+
+    def _run(self, until: int) -> int:
+        """Run the kernel until cycle `until`; returns why it ended.
 
         Raises
         ------
         DeadlockError
             A standstill.
         """
-        code = int(kernels[self.settings.queues == "receiving"](until, self.state.record))
+        code = int(self.KERNELS[self.settings.queues == "receiving"](until, self.state.record))
         if code == r.STUCK:
             inside = self._inside()
             last = int(self.counters["last_move"])
@@ -165,6 +172,8 @@ class PacketNetwork(RouterNetwork):
         Settings that do not fit, or that can deadlock.
     """
 
+    KERNELS = (run_kernel, run_with_credits)
+
     def __init__(
         self,
         config: Config,
@@ -214,10 +223,10 @@ class PacketNetwork(RouterNetwork):
             A standstill.
         """
         while self.failures is not None and self.failures.next_cycle < until:
-            if self._run((run_kernel, run_with_credits), self.failures.next_cycle) == r.EMPTY:
+            if self._run(self.failures.next_cycle) == r.EMPTY:
                 return True
             self.failures.step()
-        return self._run((run_kernel, run_with_credits), until) == r.EMPTY
+        return self._run(until) == r.EMPTY
 
     def set_load(self, load: float) -> None:
         """Offer another load from the present cycle on: the messages that have not been created yet move in time."""

@@ -47,6 +47,8 @@ class ProgramNetwork(RouterNetwork):
         Settings or a program that do not fit, or that can deadlock.
     """
 
+    KERNELS = (run, run_with_credits)
+
     def __init__(self, config: Config, seed: int, *, check: bool = True, placed: PlacedProgram | None = None) -> None:
         settings = packet_settings(config)
         # packets of a message are counted by the message; a host's link is all that slows it
@@ -93,13 +95,13 @@ class ProgramNetwork(RouterNetwork):
 
         Where nothing happens but packets wait before a failed link, what is due next lets them go on.
         """
-        failures, kernels = self.failures, (run, run_with_credits)
+        failures = self.failures
         if failures is None:
-            return self._run(kernels, until)
+            return self._run(until)
         arrived = int(self.counters["messages_arrived"])
         while True:
             due = failures.next_cycle
-            code = self._run(kernels, min(until, due))
+            code = self._run(min(until, due))
             if self.counters["watched"] and self.counters["messages_arrived"] > arrived:
                 return code
             if code != r.DONE and (self._inside() == 0 or due == NEVER):

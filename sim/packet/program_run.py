@@ -95,6 +95,7 @@ def run_packet_program(
     DeadlockError
         A standstill.
     """
+    network.compile()
     started, counters = time.process_time(), network.counters
     total = int((~network.placed.local).sum())
     step = slice_cycles = SLICE_PACKETS * network.settings.send_cycles

@@ -94,6 +94,7 @@ def run_packets(
     DeadlockError
         A standstill.
     """
+    network.compile()
     started = time.process_time()
     counters, cycle_ns = network.counters, network.settings.cycle_ns
     nodes = network.topology.routers

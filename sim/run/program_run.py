@@ -126,6 +126,7 @@ def run_program(
     placed = run.placed
     local = placed.local
     total = int((~local).sum())
+    run.compile()
     started, code = time.process_time(), -1
     while code not in (FINISHED, STUCK):
         code = run.advance(SLICE_CYCLES)

@@ -110,7 +110,7 @@ def cosim(
     kept = check_folder(output)
     with (
         called(
-            configuration(config), f"cosim {part}", "cosim", part=part, simulator=simulator, **options, seed=seed
+            configuration(config), f"cosim --part {part}", "cosim", part=part, simulator=simulator, **options, seed=seed
         ) as call,
         tempfile.TemporaryDirectory(prefix="hopforge-") as scratch,
         shown(progress, "cycles") as advance,

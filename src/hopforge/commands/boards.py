@@ -75,12 +75,12 @@ def build(
     from hopforge.gen.fpga.boards import board_named
 
     target, kind = board_named(board), design_kind(design)
-    checked = read(config, f"fpga {kind}")
+    checked = read(config, f"fpga --design {kind}")
     options = BuildOptions(design=kind, mhz=mhz, baud=baud, seed=seed, tries=tries)
     with working():
         report = build_for_board(checked, target, options, output=output_folder(output, "fpga build", config))
     show_rows(report.rows())
-    say_unused(checked, f"fpga {kind}")
+    say_unused(checked, f"fpga --design {kind}")
     if not report.passed:
         complain(f"{report.problem} (--mhz, --seed, --tries)")
         raise typer.Exit(1)
@@ -118,7 +118,7 @@ def run(
     if (port is None) != simulate:
         raise UserError("hopforge fpga run takes either --port PORT or --simulate")
     kind = design_kind(design)
-    checked, folder = read(config, f"fpga {kind}"), output_folder(output, "fpga run", config)
+    checked, folder = read(config, f"fpga --design {kind}"), output_folder(output, "fpga run", config)
     options = RunOptions(
         design=kind, count=count, seed=seed, router=router, baud=baud, timeout_s=timeout_s
     )  # fmt: skip
@@ -126,6 +126,6 @@ def run(
         report = run_on_board(checked, options, port=port, output=folder)
     report.keep(folder / "run.json")
     show_rows(report.rows())
-    say_unused(checked, f"fpga {kind}")
+    say_unused(checked, f"fpga --design {kind}")
     if not report.passed:
         raise typer.Exit(1)

@@ -37,7 +37,7 @@ def energy(
 
     from hopforge.sim.cosim.gate_report import GATE_PARTS, measure_gates
 
-    used = f"energy {part}" if part in GATE_PARTS else "energy lookup"
+    used = f"energy --part {part}" if part in GATE_PARTS else "energy --part lookup"
     checked = read(config, used)
     status = Console(stderr=True).status("")
     with status:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 #: what makes the other parts ready
 _GENERATED = {
     "router": "gen router", "network": "gen network", "q_table": "gen q-table", "collectives": "gen collectives",
-    "rule_cache": "gen rule-cache", "acknowledges": "cosim service_host",
+    "rule_cache": "gen rule-cache", "acknowledges": "cosim --part service_host",
 }  # fmt: skip
 
 

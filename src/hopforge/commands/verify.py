@@ -67,7 +67,7 @@ def cosim(
     from hopforge.sim.drive.runner import simulator_name
 
     check_part(part)
-    checked = read(config, f"cosim {part}")
+    checked = read(config, f"cosim --part {part}")
     options = {"lookups": lookups, "load": load, "cycles": cycles, "variants": variants, "faults": faults}
     with progress_bar("cycles") as advance:
         report = cosim_part(
@@ -86,8 +86,8 @@ def cosim(
 
 #: what makes the blocks ready that are no part of an engine
 _MUTATED = {
-    "router": "cosim router", "network_interface": "gen router", "q_table": "cosim q_table",
-    "service_host": "cosim service_host", "rule_cache": "cosim rule_cache",
+    "router": "cosim --part router", "network_interface": "gen router", "q_table": "cosim --part q_table",
+    "service_host": "cosim --part service_host", "rule_cache": "cosim --part rule_cache",
 }  # fmt: skip
 
 

@@ -449,7 +449,7 @@ def test_commands_say_that_they_do_not_look_at_the_order(reorder: str, command: 
 def test_hardware_has_no_reorder_buffer() -> None:
     text = "routing: {algorithm: up_down}\ntraffic: {reorder: {buffer_packets: 3}}"
     with pytest.raises(UserError, match=r"traffic.reorder.buffer_packets must be null for --part network.* not 3"):
-        prepare("cosim network", parse_config(f"name: x\ntopology: {TREE}\n{text}\n"))
+        prepare("cosim --part network", parse_config(f"name: x\ntopology: {TREE}\n{text}\n"))
 
 
 def test_failures_take_minimal_over_all_ways_only() -> None:

@@ -42,7 +42,7 @@ def test_sections_that_change_nothing_are_taken(more: str) -> None:
 def test_every_section_that_the_simulator_reads_is_read_by_the_co_simulation_too(kind: str) -> None:
     """A section that only the simulator knew would give a difference for which no hardware is to blame."""
     config = parse_config(RING.replace("vcs: 2", f"vcs: 2, route_computation: {kind}"))
-    assert USES["net"](config) - USES["cosim network"](config) == set()
+    assert USES["net"](config) - USES["cosim --part network"](config) == set()
 
 
 @pytest.mark.parametrize(

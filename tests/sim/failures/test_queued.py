@@ -298,7 +298,7 @@ def test_a_run_without_failures_is_untouched_until_the_first() -> None:
 def test_links_inside_a_group_and_q_routing_are_refused() -> None:
     with pytest.raises(RoutingError, match=r"only links between groups may fail, not that of routers 0 and 1"):
         Simulation(configure(DRAGONFLY % (4, 2), "q_adaptive", 5, LINKS % "[0, 1]"), 0.4, 3)
-    with pytest.raises(RoutingError, match=r"routing.algorithm: must be one of tables, .* not q_routing"):
+    with pytest.raises(RoutingError, match=r"routing.algorithm: must be one of tables, .* in the run, not q_routing"):
         Simulation(configure(DRAGONFLY % (4, 2), "q_routing", 5, LINKS % "[0, 4]"), 0.4, 3)
 
 

@@ -424,11 +424,12 @@ SAMPLED = {
     for name in ("gen lookup", "gen router", "gen network", "gen q-table", "gen collectives", "gen rule-cache")
 }
 SAMPLED |= {
-    "cosim network": _cosim, "cosim lookup": _cosimulated("lookup", lookups=100),
-    "cosim router": _cosimulated("router", cycles=100), "cosim q_table": _cosimulated("q_table", cycles=100),
-    "cosim service_host": _cosimulated("service_host", cycles=100), "lint": _lint,
-    "cosim collectives": _cosimulated("collectives", cycles=100),
-    "cosim rule_cache": _cosimulated("rule_cache", lookups=100),
+    "cosim --part network": _cosim, "cosim --part lookup": _cosimulated("lookup", lookups=100),
+    "cosim --part router": _cosimulated("router", cycles=100),
+    "cosim --part q_table": _cosimulated("q_table", cycles=100),
+    "cosim --part service_host": _cosimulated("service_host", cycles=100), "lint": _lint,
+    "cosim --part collectives": _cosimulated("collectives", cycles=100),
+    "cosim --part rule_cache": _cosimulated("rule_cache", lookups=100),
 }  # fmt: skip
 """The same of commands that take seconds: a sample of the files runs them."""
 

@@ -115,8 +115,8 @@ def test_every_command_that_reads_a_file_is_prepared() -> None:
         words = [(f"{name} {word}", one) for word, one in inner.items()] if inner else [(name, command)]
         found |= {one for one, each in words if any(param.name in ("config", "configs") for param in each.params)}
     found -= {"check", "cosim", "energy", "reproduce", "fpga build", "fpga run"}
-    parts = {f"cosim {part}" for part in PARTS}
-    parts |= {"energy lookup", "energy router", "fpga engine", "fpga network"}
+    parts = {f"cosim --part {part}" for part in PARTS}
+    parts |= {"energy --part lookup", "energy --part router", "fpga --design engine", "fpga --design network"}
     assert found | parts == set(COMMANDS)
     assert set(USES) == set(COMMANDS)
 

@@ -129,6 +129,22 @@ def test_several_links_of_a_pair_may_fail_one_by_one() -> None:
         assert prove(topology, ROUTING[name](topology, vcs, {}), vcs, name) > 0
 
 
+def test_learned_times_go_round_one_failed_link_of_several() -> None:
+    """Q-routing: nothing uses the failed link, and everything arrives within the hops of the algorithm."""
+    port = int(np.flatnonzero(dragonfly(1, 4, 2, g=5).peer_router[0] // 4 == 1)[0])
+    failed = f"failed: {{ports: [[0, {port}]]}}\n"
+    run = simulation("q_routing", shape="p: 1, a: 4, h: 2, g: 5", extra=", epsilon: 0.3", failed=failed)
+    longest = 0
+    for _ in range(200):
+        run.advance(80)
+        longest = max(longest, int(run.state["packet"]["hops"].max()))
+    run.check_conservation()
+    assert run.state["packets_ejected"] > 200
+    assert longest - 1 <= MOST_HOPS["q_routing"]
+    assert run.state["packets_dropped"] == 0
+    assert run.topology.peer_router[0, port] < 0
+
+
 @pytest.mark.parametrize(
     ("name", "failed", "reason"),
     [
