@@ -138,7 +138,7 @@ def wrong_link() -> Network:
 def test_planted_faults_are_found(fault: Callable[[], Network]) -> None:
     """The section is not read, tables are those before the failure, a credit is lost, another link is cut."""
     recorded = record_network(config(BROKEN), replace(TRAFFIC, cycles=120))
-    assert replay_amaranth(fault(), recorded.replay).mismatches > 0
+    assert replay_amaranth(fault(), recorded.replay, to_first=True).first is not None
 
 
 def test_the_bench_of_the_planted_faults_finds_none_without() -> None:
