@@ -80,10 +80,10 @@ def new_figure(
 
 
 def lay_out(figure: Figure) -> None:
-    """Fix limits and layout, in which labels are then placed, without drawing."""
+    """Fix limits and layout, in which labels are then placed, without drawing; a saved figure keeps its own."""
     engine = figure.get_layout_engine()
-    assert engine is not None
-    engine.execute(figure)
+    if engine is not None:
+        engine.execute(figure)
 
 
 def _plain(value: float, _position: int | None = None) -> str:
