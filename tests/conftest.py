@@ -72,14 +72,18 @@ DEAF_S = 120
 #: files that take long, in the order in which they begin: at the end no process waits for one of them. Those that
 #: compile kernels stand between those that compile none, so that two processes do not compile the same at a time.
 LONG = (
-    "sim/start/test_demo.py", "hw/lookup/test_lookup.py", "sim/run/test_agent_runs.py", "gen/formal/test_lookup.py",
-    "cli/test_applications.py", "sim/cosim/test_router.py", "sim/start/test_checks.py", "sim/cosim/test_mutate.py",
-    "sim/start/test_bench_app.py", "hw/router/test_router.py", "sim/start/test_bench.py",
-    "gen/formal/test_reduction.py", "sim/start/test_bench_dqn.py", "sim/benches/test_lookup.py",
-    "model/routing/proof/test_short_proof.py", "sim/benches/test_network.py", "sim/boards/test_host_run.py",
-    "sim/run/test_kept_results.py", "sim/traffic/test_demand.py", "sim/run/test_chaos.py",
-    "gen/synth/test_package_timing.py", "cli/test_docs_commands.py", "cli/test_mistakes_of_users.py",
-    "test_doctests.py", "sim/hits/test_rule_caches.py",
+    "sim/start/test_demo.py", "hw/router/test_router.py", "model/network/test_lookup.py", "gen/formal/test_lookup.py",
+    "ci/test_notebooks.py", "sim/cosim/test_hand_made.py", "sim/benches/test_failed_networks.py",
+    "hw/buses/test_buses.py", "model/routing/contract/test_guard.py", "sim/benches/test_lookup.py",
+    "sim/failures/test_failures.py", "sim/drive/test_replay.py", "cli/test_repeatable.py",
+    "gen/packages/test_lookup.py", "api/test_same_as_commands.py", "sim/cosim/test_mutate.py",
+    "sim/benches/test_network.py", "sim/benches/test_benches.py", "model/kernel/test_compile.py",
+    "gen/packages/test_router.py", "sim/run/test_chaos.py", "sim/cosim/test_lookup_variants.py",
+    "cli/test_malformed.py", "gen/synth/test_package_timing.py", "model/routing/proof/test_proof.py",
+    "gen/formal/test_router.py", "model/network/test_golden_switch.py", "hw/lookup/test_lookup.py",
+    "model/routing/proof/test_short_proof.py", "model/routing/test_too_few_vcs.py", "sim/run/test_kept_results.py",
+    "model/router/test_network.py", "sim/start/test_checks.py", "sim/start/test_start_up.py", "sim/run/test_sweep.py",
+    "cli/test_docs_commands.py", "sim/traffic/test_demand.py",
 )  # fmt: skip
 
 

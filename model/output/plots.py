@@ -79,6 +79,13 @@ def new_figure(
     return figure, axes
 
 
+def lay_out(figure: Figure) -> None:
+    """Fix limits and layout, in which labels are then placed, without drawing; a saved figure keeps its own."""
+    engine = figure.get_layout_engine()
+    if engine is not None:
+        engine.execute(figure)
+
+
 def _plain(value: float, _position: int | None = None) -> str:
     if value and (abs(value) < 1e-3 or abs(value) >= 1e6):
         return f"{value:.0e}".replace("e-0", "e−").replace("e+0", "e")
@@ -164,7 +171,7 @@ def draw_lines(axes: Axes, lines: Sequence[Line]) -> None:
         ends.append((*end, color))
     figure = axes.get_figure()
     assert isinstance(figure, Figure)
-    figure.canvas.draw()  # fixes the limits and the layout, in which the labels are then placed
+    lay_out(figure)
     bottom, top = axes.get_window_extent().y0, axes.get_window_extent().y1
     heights = [float(axes.transData.transform(end[:2])[1]) for end in ends]
     heights = [min(max(h, bottom), top) if np.isfinite(h) else bottom for h in heights]
@@ -276,7 +283,7 @@ def draw_grouped_bars(
 def _turn_touching_names(axes: Axes) -> None:
     figure = axes.get_figure()
     assert isinstance(figure, Figure)
-    figure.canvas.draw()  # fixes the layout
+    lay_out(figure)
     boxes = [label.get_window_extent() for label in axes.get_xticklabels()]
     if any(left.x1 + 4 > right.x0 for left, right in pairwise(boxes)):
         for label in axes.get_xticklabels():
@@ -299,8 +306,14 @@ def draw_heat_map(axes: Axes, values: ArrayLike, *, label: str, largest: float) 
 
 
 def save_figure(figure: Figure, path: Path) -> None:
-    """Write a PNG to `path`, whole or not at all."""
+    """Write a PNG to `path`, whole or not at all.
+
+    As matplotlib with a tight box, but without drawing all once more to find that; nothing is laid out afterwards.
+    """
+    lay_out(figure)
+    figure.set_layout_engine(None)
+    if figure.get_layout_engine() is not None:  # somebody's settings of matplotlib lay out all figures
+        figure.set_layout_engine("none")
+    box = figure.get_tightbbox().padded(0.15)
     with one_file(path) as part:
-        figure.savefig(
-            part, format="png", bbox_inches="tight", pad_inches=0.15, facecolor="white", metadata={"Software": ""}
-        )
+        figure.savefig(part, format="png", bbox_inches=box, facecolor="white", metadata={"Software": ""})

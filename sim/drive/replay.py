@@ -293,7 +293,9 @@ def as_words(rows: Iterable[Sequence[int]] | NDArray[np.int64]) -> NDArray[np.ui
     return np.array([[int(word) for word in row] for row in rows], np.uint64)
 
 
-def replay_amaranth(component: Component, replay: Replay, progress: Progress | None = None) -> ReplayResult:
+def replay_amaranth(
+    component: Component, replay: Replay, progress: Progress | None = None, *, to_first: bool = False
+) -> ReplayResult:
     """Play on Amaranth's own simulator.
 
     Parameters
@@ -304,6 +306,8 @@ def replay_amaranth(component: Component, replay: Replay, progress: Progress | N
         What to play.
     progress : callable, optional
         See `Progress`.
+    to_first : bool
+        End with the first cycle that differs.
 
     Returns
     -------
@@ -329,6 +333,8 @@ def replay_amaranth(component: Component, replay: Replay, progress: Progress | N
                 await ctx.delay(1e-9)
             columns = scoreboard.columns()
             scoreboard.compare(columns, [ctx.get(outs[column]) for column in columns])
+            if to_first and scoreboard.result.first is not None:
+                return
             if replay.clocked:
                 await ctx.tick()
             if progress is not None and number % _PROGRESS_CYCLES == 0:

@@ -9,7 +9,7 @@ from hopforge.gen.formal.reduction import prove
 from hopforge.model.expression.compile import compile_expression
 from hopforge.model.expression.names import Digit, Names
 
-NAMES = Names(12, (Digit(1, 8), Digit(8, 5)), (Digit(1, 8), Digit(8, 5)), None, {"t": (5, 0, 3, 1)})
+NAMES = Names(8, (Digit(1, 4), Digit(4, 3)), (Digit(1, 4), Digit(4, 3)), None, {"t": (5, 0, 3, 1)})
 TEXT = "first i < 2 where d[i] != c[i] then {i:1, t[(d[i] - c[i]) % 4]:3} else min(level, 7)"
 
 

@@ -99,7 +99,7 @@ def test_rtl_is_the_simulator(spread: str, entropy: str, more: str, engines: str
     assert paths.first == tuple(tuple(int(flow_place(s, d, 3, 2)) for d in range(3)) for s in range(3))
     wrong = replace(paths, first=tuple(tuple(1 - path for path in of) for of in paths.first))
     fresh = record_network(config, TRAFFIC, replace(setup, design=replace(setup.design, paths=wrong)))
-    assert replay_amaranth(fresh.component, fresh.replay).mismatches > 0
+    assert replay_amaranth(fresh.component, fresh.replay, to_first=True).first is not None
 
 
 @pytest.mark.parametrize(("config", "said"), [

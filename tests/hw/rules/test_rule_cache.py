@@ -115,7 +115,7 @@ def test_a_walk_that_lets_lines_answer_is_seen(monkeypatch: pytest.MonkeyPatch) 
 
     monkeypatch.setattr(CubeSweep, "elaborate", without)
     case = "mep, sets of two"
-    assert replay_amaranth(RuleCache(CASES[case]), recorded(case).replay.head(900)).mismatches
+    assert replay_amaranth(RuleCache(CASES[case]), recorded(case).replay, to_first=True).first is not None
 
 
 @pytest.mark.parametrize(
@@ -125,8 +125,7 @@ def test_a_walk_that_lets_lines_answer_is_seen(monkeypatch: pytest.MonkeyPatch) 
 )
 def test_a_fault_is_seen(monkeypatch: pytest.MonkeyPatch, module: Any, name: str, fault: Any) -> None:
     monkeypatch.setattr(module, name, fault)
-    result = replay_amaranth(RuleCache(CASES["mep"]), recorded("mep").replay)
-    assert result.mismatches
+    assert replay_amaranth(RuleCache(CASES["mep"]), recorded("mep").replay, to_first=True).first is not None
 
 
 def _search(p: RuleCacheParams, rows: list[tuple[int, int, int]], addresses: list[int]) -> list[tuple[int, int, int]]:

@@ -307,7 +307,7 @@ def test_kernel_equals_golden_network_of_wide_routers(network: str, monkeypatch:
     assert run.topology.max_ports > 64 and run.state["packets_dropped"] == 0
 
 
-@pytest.mark.parametrize("network", ["wide", "wide groups"])
+@pytest.mark.parametrize("network", [pytest.param("wide", marks=pytest.mark.study), "wide groups"])
 def test_wide_destinations_without_a_row_are_drained(network: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The rows come from tables of routers, whose masks of ports have more than a word."""
     monkeypatch.setitem(router_params._LIMITS, "ports", (2, 512))

@@ -46,7 +46,15 @@ CASES: list[tuple[Maker, dict[str, Any]]] = [
 ]
 
 
-@pytest.mark.parametrize(("maker", "changes"), CASES, ids=lambda value: getattr(value, "__name__", str(value)))
+#: wide keys and many comparators, which engines of tests/sim/benches/test_lookup.py have, too
+WIDE_KEYS = 8
+
+
+@pytest.mark.parametrize(
+    ("maker", "changes"),
+    [pytest.param(*case, marks=pytest.mark.study if k == WIDE_KEYS else ()) for k, case in enumerate(CASES)],
+    ids=lambda value: getattr(value, "__name__", str(value)),
+)
 def test_block_equals_golden(maker: Maker, changes: dict[str, Any]) -> None:
     bench = maker(LookupParams(**changes), 800, np.random.default_rng(11))
     result = replay_amaranth(bench.component, bench.replay)

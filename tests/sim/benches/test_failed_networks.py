@@ -21,7 +21,8 @@ from hopforge.sim.drive.replay import replay_amaranth
 
 RING = "topology: {kind: torus, radices: [4]}\nrouting: {algorithm: up_down}\n"
 TORUS = "topology: {kind: torus, radices: [3, 3]}\nrouting: {algorithm: up_down}\n"
-GRAPH = "topology: {kind: random_regular, routers: 8, degree: 3, seed: 2}\nrouting: {algorithm: tables}\n"
+MESH = "topology: {kind: mesh, radices: [3, 2]}\nrouting: {algorithm: up_down}\n"
+GRAPH = "topology: {kind: random_regular, routers: 6, degree: 3, seed: 2}\nrouting: {algorithm: tables}\n"
 DRAGONFLY = "topology: {kind: dragonfly, p: 1, a: 2, h: 2, g: 3}\nrouting: {algorithm: dragonfly_min}\n"
 TRAFFIC = NetworkTraffic(load=0.4, cycles=60, seed=3)
 BROKEN = RING + "failed: {links: [[0, 1]]}\n"
@@ -34,9 +35,12 @@ def config(text: str) -> Config:
 @pytest.mark.parametrize(
     "text",
     [
-        pytest.param(TORUS + "failed: {switches: [4], links: [[0, 1]]}\n", id="torus, switch"),
+        pytest.param(MESH + "failed: {switches: [5], links: [[0, 1]]}\n", id="mesh, switch"),
         pytest.param(GRAPH + "failed: {ports: [[0, 1], [5, 2]]}\n", id="graph"),
         pytest.param(DRAGONFLY + "failed: {ports: [[0, 2]]}\n", id="dragonfly"),
+        pytest.param(
+            TORUS + "failed: {switches: [4], links: [[0, 1]]}\n", id="torus, switch", marks=pytest.mark.study
+        ),
         pytest.param(TORUS + "failed: {links: [[0, 1]]}\n", id="torus, link", marks=pytest.mark.study),
         pytest.param(
             TORUS + "failed: {links: [[0, 1], [4, 5]], ports: [[8, 1]]}\n", id="torus, links", marks=pytest.mark.study
@@ -138,7 +142,7 @@ def wrong_link() -> Network:
 def test_planted_faults_are_found(fault: Callable[[], Network]) -> None:
     """The section is not read, tables are those before the failure, a credit is lost, another link is cut."""
     recorded = record_network(config(BROKEN), replace(TRAFFIC, cycles=120))
-    assert replay_amaranth(fault(), recorded.replay).mismatches > 0
+    assert replay_amaranth(fault(), recorded.replay, to_first=True).first is not None
 
 
 def test_the_bench_of_the_planted_faults_finds_none_without() -> None:

@@ -76,7 +76,7 @@ def changed(cycles: dict[tuple[int, int], int]) -> Network:
 )
 def test_planted_faults_are_found(cycles: dict[tuple[int, int], int]) -> None:
     recorded = record_network(config(MESH + SLOW), TRAFFIC)
-    assert replay_amaranth(changed(cycles), recorded.replay).mismatches > 0
+    assert replay_amaranth(changed(cycles), recorded.replay, to_first=True).first is not None
 
 
 def test_the_bench_of_the_planted_faults_finds_none_without() -> None:

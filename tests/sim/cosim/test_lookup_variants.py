@@ -26,8 +26,9 @@ cosim: {simulator: verilator}
 
 @pytest.fixture
 def played(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """Play nothing; the list gets the cycles of every recording."""
+    """Play nothing, and write no Verilog for it; the list gets the cycles of every recording."""
     cycles: list[int] = []
+    monkeypatch.setattr(module, "to_verilog", lambda *_: "")
 
     def play(_simulator: str, _verilog: str, _top: str, replay: Replay, folder: Path, **_: Any) -> SimulatorRun:
         cycles.append(replay.cycles)
@@ -91,6 +92,7 @@ def test_a_difference_is_told_and_not_kept(tmp_path: Path, monkeypatch: pytest.M
         return SimulatorRun(ReplayResult(9, 2, First()), 0.0, 0.0, None)  # type: ignore[arg-type]
 
     monkeypatch.setattr(module, "play", play)
+    monkeypatch.setattr(module, "to_verilog", lambda *_: "")
     for _ in range(2):
         report = cosim_engines(DEEP, variants=1, lookups=30, output=tmp_path)
         assert not report.passed

@@ -164,6 +164,7 @@ def test_the_first_difference_is_named() -> None:
     assert result == ReplayResult(40, 2, Mismatch(17, "total", right + 1, right))
     assert str(result.first) == f"cycle 17: total is {right:#x}, expected {right + 1:#x}"
     assert replay_amaranth(Accumulator(), replay.head(17)).mismatches == 0
+    assert replay_amaranth(Accumulator(), replay, to_first=True) == ReplayResult(18, 1, result.first)
 
 
 def test_cycles_before_everything_has_settled_do_not_count() -> None:

@@ -275,7 +275,7 @@ def fails_everywhere(
     assert places >= len(whole)
     chosen = range(1, places + 1)
     ended = []
-    for place in chosen if some == 0 else sorted({1, 2, places, *random.Random(places).sample(chosen, some)}):
+    for place in chosen if some == 0 else sorted({1, places, *random.Random(places).sample(chosen, some)}):
         shutil.rmtree(out, ignore_errors=True)
         count, struck = 0, place
         ended.append(command(monkeypatch, *words, str(out)))
@@ -286,7 +286,7 @@ def fails_everywhere(
     return ended
 
 
-@pytest.mark.parametrize("some", [2, pytest.param(0, marks=pytest.mark.study)])
+@pytest.mark.parametrize("some", [1, pytest.param(0, marks=pytest.mark.study)])
 @pytest.mark.parametrize(("blow", "status"), [(full_disk, 2), (stopped, 143)])
 def test_any_file_that_is_written_may_fail(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str],

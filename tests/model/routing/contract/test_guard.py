@@ -299,6 +299,18 @@ def route(router, in_port, in_vc, packet, net, table, memory, out):
 def prepare(topology, vcs, options):
     return RoutingPlan(relation(route), np.zeros(4, np.int32))
 """
+PAIRS = (
+    "topology: {kind: mesh, radices: [2], hosts_per_router: 2}\nrouter: {vcs: 1, buffer_flits: 8}\n"
+    "traffic: {packet_lengths: [1, 5], packet_weights: [1, 1]}"
+)
+DRAWS, WRITES, LEARNS = "k = draw_below(net, router, 9)", "packet.user0 = packet.dst", "memory[0] += 1.0"
+
+
+@pytest.mark.parametrize("prepared", ["pass", DRAWS, WRITES, LEARNS])
+@pytest.mark.parametrize("more", ["", ", check: false"])
+def test_packets_that_do_not_go_astray_arrive(tmp_path: Path, prepared: str, more: str) -> None:
+    text = ASTRAY.replace("PREPARED", prepared).replace("WHERE", "router == 2")
+    assert simulate(tmp_path, text, more, PAIRS).state["flits_ejected"] > 10
 
 
 @pytest.mark.parametrize("prepared, where", [
@@ -308,22 +320,16 @@ def prepare(topology, vcs, options):
     ("pass", "packet.src == 0 and packet.dst == 3"),
     ("pass", "packet.length == 5"),
     ("pass", "in_port >= 2"),
-    ("k = draw_below(net, router, 9)", "k == 8"),
-    ("packet.user0 = packet.dst", "packet.user0 == 2"),
+    (DRAWS, "k == 8"),
+    (WRITES, "packet.user0 == 2"),
     ("pass", "output_vc(net, 2).credits < 4"),
-    ("memory[0] += 1.0", "memory[0] > 20.0"),
+    (LEARNS, "memory[0] > 20.0"),
 ])  # fmt: skip
 @pytest.mark.parametrize("more", ["", ", check: false"])
 def test_a_packet_for_one_host_is_never_given_to_another(tmp_path: Path, prepared: str, where: str, more: str) -> None:
-    network = (
-        "topology: {kind: mesh, radices: [2], hosts_per_router: 2}\nrouter: {vcs: 1, buffer_flits: 8}\n"
-        "traffic: {packet_lengths: [1, 5], packet_weights: [1, 1]}"
-    )
-    text = ASTRAY.replace("PREPARED", prepared)
-    assert simulate(tmp_path, text.replace("WHERE", "router == 2"), more, network).state["flits_ejected"] > 10
-    text = text.replace("WHERE", where)
+    text = ASTRAY.replace("PREPARED", prepared).replace("WHERE", where)
     with pytest.raises(UserCodeError, match=r"mine.py:(8|10): route: out\[0\] names port [01], where another host is"):
-        simulate(tmp_path, text, more, network).advance(1000)
+        simulate(tmp_path, text, more, PAIRS).advance(1000)
 
 
 def test_indices_are_checked_and_exceptions_caught_after_the_proof_too(tmp_path: Path) -> None:

@@ -54,10 +54,10 @@ def test_area_of_memories_by_hand() -> None:
 
 def test_area_of_sets_and_of_lines_without() -> None:
     """4 ways of 48 bits (address, 6 of length, match, answer of 8, valid) and 6 of LRU; else flip-flops."""
-    rows = [rule_sets._area({"lines": 64, "ways": ways}, Options())[0] for ways in (4, 0)]
+    rows = [rule_sets._area({"lines": 16, "ways": ways}, Options())[0] for ways in (4, 0)]
     width = 32 + 6 + 1 + 8 + 1
-    assert rows[0]["memory_bits"] == 16 * (4 * width + 6)
+    assert rows[0]["memory_bits"] == 4 * (4 * width + 6)
     assert (rows[1]["memory_bits"], rows[1]["memory_um2"]) == (0, 0.0)
-    assert rows[0]["flops"] < 100 < 64 * 48 < rows[1]["flops"]
+    assert rows[0]["flops"] < 100 < 16 * 48 < rows[1]["flops"]
     found = rule_sets._compare_area(pd.DataFrame(rows), Options())
-    assert [found[k].quantity for k in (0, 2)] == ["logic, 64 lines, sets of 4", "logic, 64 lines, fully associative"]
+    assert [found[k].quantity for k in (0, 2)] == ["logic, 16 lines, sets of 4", "logic, 16 lines, fully associative"]
