@@ -36,12 +36,14 @@ try:
     from hopforge.model.kernel.known_addresses import remember_addresses
     from hopforge.model.kernel.part_compiler import PartCompiler
     from hopforge.model.kernel.quick_flags import compare_quickly
+    from hopforge.model.kernel.quick_operators import remember_operators
 except (ImportError, AttributeError):  # another numba, with other inner parts: compiling takes longer
     PARTS = False
 else:
     PARTS = True
     compare_quickly()
     remember_addresses()
+    remember_operators()
     WITHOUT_COUNTS["_nrt"] = False
     _INNER |= {**WITHOUT_COUNTS, "pipeline_class": PartCompiler}
 #: decorators of functions that only kernels call, Python cannot
