@@ -1,8 +1,8 @@
 """Arrays and numbers that kernels get as one pointer: `ArrayRecord`.
 
-numba hands each array to a function as seven words, and a tuple of forty arrays as 280 arguments, again at every call of
-a small function: compiling then mostly moves arguments. An `ArrayRecord` is one address. Where a kernel names a field
-(``state.regs``) it reads there where that array begins, and its shape.
+numba hands each array to a function as seven words, and a tuple of forty arrays as 280 arguments, again at every call
+of a small function: compiling then mostly moves arguments. An `ArrayRecord` is one address. Where a kernel names a
+field (``state.regs``) it reads there where that array begins, and its shape.
 """
 
 import hashlib
@@ -13,7 +13,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 from llvmlite import ir
-from numba import types, typeof
+from numba import typeof, types
 from numba.core.datamodel import models
 from numba.core.imputils import lower_builtin, lower_getattr_generic
 from numba.core.typing.templates import AbstractTemplate, AttributeTemplate, infer_getattr, infer_global, signature

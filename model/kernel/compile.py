@@ -7,8 +7,6 @@
 `c_function`    the same, compiled at once
 `inner`         a function that only kernels call: compiled as a part of them (`part_compiler`), not kept by itself
 `inlined`       the same, copied into its callers
-`counted`       a function that only kernels call and that counts references: it draws from numpy's generators of random
-                numbers, or makes new views of arrays
 ==============  ========================================================================================================
 
 `program_cache` decides where machine code is kept.
@@ -49,7 +47,6 @@ else:
 #: decorators of functions that only kernels call, Python cannot
 inner = njit(**_INNER)
 inlined = njit(forceinline=True, **_INNER)
-counted: Any = njit(**_UNSEEN)
 
 
 @contextmanager

@@ -1,6 +1,5 @@
 """The golden lookup engines of one router, with the software and the TCAMs around them."""
 
-from typing import Any
 
 import numpy as np
 from numba import int64, uint64

@@ -104,7 +104,7 @@ def stimulus(params: LookupParams, traffic: Traffic, setup: tuple[tuple[str, int
         used = _surround(
             state, around, rates, waiting, program, wanted, traffic.link_failures, counters, draws, block, result, seen,
             cycle_of(state),
-        )
+        )  # fmt: skip
         if used < 0:
             raise RuntimeError(f"the golden engine has been stuck for {_STUCK_CYCLES} cycles")
         inputs.append(block[:used])

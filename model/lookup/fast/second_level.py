@@ -1,7 +1,5 @@
 """The second level between the MSHRs and the TCAM (docs/definitions/second-level.md)."""
 
-import numpy as np
-
 from hopforge.model.kernel.compile import inner
 from hopforge.model.lookup.fast import layout as at
 from hopforge.model.lookup.fast.copying import copy_row
