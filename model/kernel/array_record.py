@@ -128,7 +128,7 @@ def _take_from_python(_kind: Any, record: Any, c: Any) -> Any:
 class _TypeOfField(AttributeTemplate):  # type: ignore[misc]
     key = RecordType
 
-    def generic_resolve(self, record: Any, name: str) -> Any:
+    def generic_resolve(self, record: Any, name: str) -> Any:  # type: ignore[override]
         """Return the type of a field."""
         return record.fields.get(name)
 

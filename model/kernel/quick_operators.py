@@ -29,4 +29,4 @@ def remember_operators() -> None:
                 known[key] = found
         return found
 
-    Function.get_call_type = signature
+    Function.get_call_type = signature  # type: ignore[method-assign]
