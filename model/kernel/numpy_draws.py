@@ -32,13 +32,13 @@ class Draws(ArrayRecord):
 
 
 @inner
-def draw_float(draws: Any) -> float:
+def draw_float(draws: Any) -> Any:
     """Draw as ``rng.random()``."""
-    return _float_at(draws.next_float, draws.state)  # type: ignore[no-any-return]
+    return _float_at(draws.next_float, draws.state)
 
 
 @inner
-def draw_below(draws: Any, bound: int) -> int:
+def draw_below(draws: Any, bound: int) -> Any:
     """Draw as ``rng.integers(0, bound)``, 0 < bound < 2³² (Lemire, Fast random integer generation in an interval)."""
     if bound == 1:
         return int64(0)
