@@ -7,8 +7,6 @@
 `c_function`    the same, compiled at once
 `inner`         a function that only kernels call: compiled as a part of them (`part_compiler`), not kept by itself
 `inlined`       the same, copied into its callers
-`counted`       a function that only kernels call and that counts references: it draws from numpy's generators of random
-                numbers, or makes new views of arrays
 ==============  ========================================================================================================
 
 `program_cache` decides where machine code is kept.
@@ -36,18 +34,19 @@ try:
     from hopforge.model.kernel.known_addresses import remember_addresses
     from hopforge.model.kernel.part_compiler import PartCompiler
     from hopforge.model.kernel.quick_flags import compare_quickly
+    from hopforge.model.kernel.quick_operators import remember_operators
 except (ImportError, AttributeError):  # another numba, with other inner parts: compiling takes longer
     PARTS = False
 else:
     PARTS = True
     compare_quickly()
     remember_addresses()
+    remember_operators()
     WITHOUT_COUNTS["_nrt"] = False
     _INNER |= {**WITHOUT_COUNTS, "pipeline_class": PartCompiler}
 #: decorators of functions that only kernels call, Python cannot
 inner = njit(**_INNER)
 inlined = njit(forceinline=True, **_INNER)
-counted: Any = njit(**_UNSEEN)
 
 
 @contextmanager

@@ -1,14 +1,15 @@
 """The golden lookup engines of one router, with the software and the TCAMs around them."""
 
-from typing import Any, NamedTuple
 
 import numpy as np
 from numba import int64, uint64
 from numpy.typing import NDArray
 
+from hopforge.model.kernel.array_record import ArrayRecord
 from hopforge.model.kernel.bits import trailing_zeros
-from hopforge.model.kernel.compile import counted, inner
+from hopforge.model.kernel.compile import inner
 from hopforge.model.kernel.memory import int8s, int64s
+from hopforge.model.kernel.numpy_draws import Draws, draw_below, draw_float
 from hopforge.model.lookup.csr import COUNTERS, csr_map
 from hopforge.model.lookup.fast import layout as lk
 from hopforge.model.lookup.fast.response import visible_response
@@ -45,17 +46,17 @@ S_COUNTERS, S_PORT_SETS, S_MEMBERS, S_VC_BITS, S_PORT_FIELD = range(5)
 AHEAD_NOTHING, AHEAD_ASKS, AHEAD_ASKED = range(3)
 
 
-class Engines(NamedTuple):
+class Engines(ArrayRecord):
     """Lookup engines, a row per engine.
 
-    ``stack`` of states; ``program`` of all buses; ``around`` and ``rates`` of software and TCAM (`sim.drive.stimulus`);
+    ``states``; ``program`` of all buses; ``around`` and ``rates`` of software and TCAM (`sim.drive.stimulus`);
     ``waiting`` requests of the TCAM; ``answers`` that lookups give; ``settings``: address of the counters, whether
     answers are port sets, input ports of an engine, bits of a tag that are the VC, bits of a port in field `route`;
     VCs that are ``asking``; whose ``turn`` it is, of each port a VC and of each engine (``member_turn``) a port.
     Look-ahead: what VCs do with the engine of their output (``ahead``), and whose turn it is there (``ahead_turn``).
     """
 
-    stack: EngineState
+    states: tuple[EngineState, ...]
     program: NDArray[np.int64]
     around: NDArray[np.int64]
     rates: NDArray[np.float64]
@@ -68,7 +69,7 @@ class Engines(NamedTuple):
     member_turn: NDArray[np.int64]
     ahead: NDArray[np.int64]
     ahead_turn: NDArray[np.int64]
-    rng: np.random.Generator
+    draws: Draws
 
 
 def lookup_engines(params: RouterParams, traffic: RouterTraffic) -> Engines:
@@ -77,13 +78,9 @@ def lookup_engines(params: RouterParams, traffic: RouterTraffic) -> Engines:
     assert lookup is not None
     registers = csr_map(lookup)
     rng = np.random.default_rng((traffic.seed, 13))
-    states = [engine_state(lookup) for _ in range(p.engines)]
+    states = tuple(engine_state(lookup) for _ in range(p.engines))
     for state in states:
         state.counters[:] = traffic.count_from
-    stack: dict[str, Any] = {
-        name: states[0].addresses if name == "addresses" else np.stack([getattr(one, name) for one in states])
-        for name in EngineState._fields
-    }
     operations = Traffic(lookups=1, quiet_cycles=traffic.quiet_cycles)
     program, repeat_from = bus_program(lookup, operations, (), rng, np.zeros(0, np.int64))
     answers = _looked_up(p, rng)
@@ -93,7 +90,7 @@ def lookup_engines(params: RouterParams, traffic: RouterTraffic) -> Engines:
     around = np.zeros((p.engines, E_COUNT), np.int64)
     around[:, E_REPEAT], around[:, E_TARGET] = repeat_from, -1
     return Engines(
-        stack=EngineState(**stack),
+        states=states,
         program=program,
         around=around,
         rates=np.ones((p.engines, R_COUNT)),
@@ -109,7 +106,7 @@ def lookup_engines(params: RouterParams, traffic: RouterTraffic) -> Engines:
         member_turn=np.zeros(p.engines, np.int64),
         ahead=np.zeros(p.ports * p.vcs, np.int64),
         ahead_turn=np.zeros(p.ports, np.int64),
-        rng=np.random.default_rng((traffic.seed, 14)),
+        draws=Draws(np.random.default_rng((traffic.seed, 14))),
     )  # fmt: skip
 
 
@@ -138,22 +135,6 @@ def _looked_up(params: RouterParams, rng: np.random.Generator) -> NDArray[np.int
         answers[:3] = rng.integers(0, 1 << PORT_BITS, 3)
         answers |= rng.integers(0, min(p.classes + 1, 1 << CLASS_BITS), 61) << PORT_BITS
     return answers & (1 << min(p.lookup.output_bits, 62)) - 1
-
-
-@counted
-def engine_at(stack, i):  # type: ignore[no-untyped-def]
-    """Return engine `i`."""
-    return EngineState(
-        stack.params[i], stack.addresses, stack.regs[i], stack.config[i], stack.shadow[i], stack.csr_kind[i],
-        stack.csr_mask[i], stack.csr_reset[i], stack.mshrs[i], stack.next_mshrs[i], stack.operations[i],
-        stack.responses[i], stack.late_inputs[i], stack.late_events[i], stack.valid[i], stack.tags[i],
-        stack.outputs[i], stack.epochs[i], stack.order[i], stack.rows[i], stack.written[i], stack.pipeline[i],
-        stack.counters[i], stack.totals[i], stack.events[i], stack.hash_table[i], stack.skew_table[i],
-        stack.program_steps[i], stack.program_roms[i], stack.program_values[i], stack.second_params[i],
-        stack.second_regs[i], stack.second_operations[i], stack.second_asks[i], stack.second_results[i],
-        stack.second_valid[i], stack.second_tags[i], stack.second_outputs[i], stack.second_epochs[i],
-        stack.second_order[i],
-    )  # fmt: skip
 
 
 @inner
@@ -224,7 +205,7 @@ def note_asking_ahead(net, g):  # type: ignore[no-untyped-def]
                 g.ahead[n] = AHEAD_ASKS
 
 
-@counted
+@inner
 def give_answers_ahead(net, a, g):  # type: ignore[no-untyped-def]
     """Before the router's cycle: give heads the answers that are visible in it."""
     if net.lookahead != AHEAD_ENGINES:
@@ -232,7 +213,7 @@ def give_answers_ahead(net, a, g):  # type: ignore[no-untyped-def]
     for e in range(net.ports):
         if not _at_output(net, e):
             continue
-        there, n, output, match = visible_response(engine_at(g.stack, e))
+        there, n, output, match = visible_response(g.states[e])
         if not there:
             continue
         field = net.ports
@@ -249,35 +230,35 @@ def give_answers_ahead(net, a, g):  # type: ignore[no-untyped-def]
         answer_ahead(net, n)
 
 
-@counted
+@inner
 def _note_tcam_request(g, i, row, seen, now):  # type: ignore[no-untyped-def]
     """Note what the TCAM of engine `i` takes, and when it will answer."""
     if seen[lk.O_TCAM_VALID] and row[lk.I_TCAM_READY]:
         number, waiting = seen[lk.O_TCAM_ID], g.waiting[i]
-        waiting[number, 0] = now + 1 + (0 if g.rng.random() < 0.3 else g.rng.integers(0, 40))
+        waiting[number, 0] = now + 1 + (0 if draw_float(g.draws) < 0.3 else draw_below(g.draws, 40))
         waiting[number, 1] = seen[lk.O_TCAM_DST]
         waiting[number, 2] = g.around[i, E_VERSION]
 
 
-@counted
+@inner
 def engine_cycle(net, a, g, cycle, i, enabled, row, seen):  # type: ignore[no-untyped-def]
     """Go through one cycle of engine `i`, by the C function `cycle`, of its software and its TCAM."""
-    state = engine_at(g.stack, i)
-    s, e, rates, waiting, rng = a.integers, g.around[i], g.rates[i], g.waiting[i], g.rng
+    state = g.states[i]
+    s, e, rates, waiting, draws = a.integers, g.around[i], g.rates[i], g.waiting[i], g.draws
     now = state.regs[lk.S_CYCLE]
     asked = _ask(net, a, g, i, enabled, row)
     closing = s[CLOSING] != 0
     if closing and e[E_CLOSING] == 0 and e[E_OPERATION] >= e[E_REPEAT]:
         e[E_CLOSING] = 1
     if now % 128 == 0:
-        rates[R_TCAM_READY] = RATES[rng.integers(1, len(RATES))]
-        rates[R_TCAM_ANSWER] = RATES[rng.integers(1, len(RATES))]
-    row[lk.I_TCAM_READY] = closing or rng.random() < rates[R_TCAM_READY]
-    if e[E_CLOSING] == 0 and e[E_OPERATION] >= e[E_REPEAT] and rng.random() < g.link_failures:
+        rates[R_TCAM_READY] = RATES[1 + draw_below(draws, len(RATES) - 1)]
+        rates[R_TCAM_ANSWER] = RATES[1 + draw_below(draws, len(RATES) - 1)]
+    row[lk.I_TCAM_READY] = closing or draw_float(draws) < rates[R_TCAM_READY]
+    if e[E_CLOSING] == 0 and e[E_OPERATION] >= e[E_REPEAT] and draw_float(draws) < g.link_failures:
         row[lk.I_LINK_CHANGE] = 1
-        e[E_LINK] = now + 1 + rng.integers(0, 60)
-    drive_bus(state, e, g.program, g.settings[S_COUNTERS], rng, row, now)
-    answer_tcam(state, e, rates, waiting, rng, row, now, closing)
+        e[E_LINK] = now + 1 + draw_below(draws, 60)
+    drive_bus(state, e, g.program, g.settings[S_COUNTERS], draws, row, now)
+    answer_tcam(state, e, rates, waiting, draws, row, now, closing)
     if row[lk.I_TCAM_MATCH]:
         row[lk.I_TCAM_OUTPUT] = g.answers[row[lk.I_TCAM_OUTPUT] % len(g.answers)]
     cycle(state, row, seen)

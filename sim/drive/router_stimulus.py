@@ -13,7 +13,8 @@ import numpy as np
 from numba import from_dtype, int64, typeof, types
 from numpy.typing import NDArray
 
-from hopforge.model.kernel.compile import counted, kernel
+from hopforge.model.kernel.compile import inner, kernel
+from hopforge.model.kernel.numpy_draws import draw_float
 from hopforge.model.lookup.csr import COUNTERS
 from hopforge.model.lookup.fast import layout as lk
 from hopforge.model.lookup.fast.kernel import cycle_of
@@ -86,7 +87,7 @@ def router_stimulus(params: RouterParams, traffic: RouterTraffic) -> RouterStimu
         blocks.append(tuple(array[:used] for array in (rows, seen, engine_rows, engine_seen, control)))
     inputs, outputs, engine_inputs, engine_outputs, controls = map(np.concatenate, zip(*blocks, strict=True))
     names = lk.COUNTER_NAMES[: len(COUNTERS) if p.lookup is None or p.lookup.second_level is None else None]
-    totals = [0] * len(names) if engines is None else engines.stack.totals.sum(axis=0)
+    totals = [0] * len(names) if engines is None else sum(state.totals for state in engines.states)
     return RouterStimulus(
         p, traffic, inputs, outputs, engine_inputs, engine_outputs, controls, int(around.integers[SERIAL]),
         int(net["packets_dropped"]), {name: int(value) for name, value in zip(names, totals, strict=True)},
@@ -104,10 +105,10 @@ def _play(route, pattern, net, a, inputs, control, outputs):  # type: ignore[no-
     return inputs.shape[0]
 
 
-@counted
-def _toggled(enable, rng):  # type: ignore[no-untyped-def]
+@inner
+def _toggled(enable, draws):  # type: ignore[no-untyped-def]
     """Return whether routing is enabled in the next cycle: off now and then, for some cycles."""
-    return not enable if rng.random() < (ENABLE_OFF if enable else ENABLE_ON) else enable
+    return not enable if draw_float(draws) < (ENABLE_OFF if enable else ENABLE_ON) else enable
 
 
 def _play_lookup(  # type: ignore[no-untyped-def]
@@ -122,7 +123,7 @@ def _play_lookup(  # type: ignore[no-untyped-def]
         note_asking_ahead(net, g)
         enabled = a.integers[ENABLE]
         if net.lookahead == 0:  # the kernels of heads that bring their route along know no ``enable``
-            a.integers[ENABLE] = control[index, C_ENABLE] = a.integers[CLOSING] or _toggled(enabled, g.rng)
+            a.integers[ENABLE] = control[index, C_ENABLE] = a.integers[CLOSING] or _toggled(enabled, g.draws)
         for e in range(g.around.shape[0]):
             engine_cycle(net, a, g, cycle, e, enabled, engine_inputs[index, e], engine_outputs[index, e])
             rest = rest and g.around[e, E_READ] > 12
@@ -137,7 +138,7 @@ def _play_lookup(  # type: ignore[no-untyped-def]
 def _call(play: Callable[..., int], *arguments: object) -> int:
     """Compile a kernel for these arguments, with routing and pattern as the first-class functions of `run_cycles`."""
     of_arguments = (NET_RECORD if kind == _PLAIN_NET else kind for kind in map(typeof, arguments))
-    return int(_compiled(play, tuple(of_arguments))(table_route, no_pattern, *arguments))
+    return int(_compiled(play, tuple(of_arguments))(table_route.compiled, no_pattern.compiled, *arguments))
 
 
 @cache

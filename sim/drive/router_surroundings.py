@@ -1,11 +1,12 @@
 """What surrounds one router: senders that keep to their credits, receivers that return credits when they like."""
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numba import int64, uint64
 from numpy.typing import NDArray
 
+from hopforge.model.kernel.array_record import ArrayRecord
 from hopforge.model.kernel.bits import trailing_zeros
 from hopforge.model.kernel.compile import inner
 from hopforge.model.kernel.memory import int32s
@@ -54,7 +55,7 @@ RATES = np.array([0.02, 0.2, 0.5, 0.8, 1.0, 1.0])
 _KINDNESS = np.array([0.0, 0.1, 0.4, 0.8, 1.0, 1.0])
 
 
-class Around(NamedTuple):
+class Around(ArrayRecord):
     """Senders and receivers.
 
     Per port ``senders``, ``rates`` (of packets and of flits), ``receivers`` (cycles left of the phase, VCs that get no

@@ -12,7 +12,7 @@ from numba import int64, uint64
 from numpy.typing import NDArray
 
 from hopforge.model.kernel.bits import trailing_zeros
-from hopforge.model.kernel.compile import inner, kernel
+from hopforge.model.kernel.compile import entry, inner
 from hopforge.model.kernel.memory import int32s, int64s
 from hopforge.model.network.build import build_net
 from hopforge.model.network.core.candidates import candidate
@@ -159,7 +159,7 @@ def one_of(ports: Any, packet: Any, dst: int, router: int) -> Any:
     return int64(rest & (~rest + uint64(1)))
 
 
-@kernel(ROUTE_SIGNATURE)
+@entry(ROUTE_SIGNATURE)
 def table_route(
     _router: int, in_port: int, in_vc: int, packet: Any, net: Net, table: Any, _memory: Any, out: Any
 ) -> int:
@@ -181,7 +181,7 @@ def table_route(
     )
 
 
-@kernel(PATTERN_SIGNATURE)
+@entry(PATTERN_SIGNATURE)
 def no_pattern(_host: int, _number: int, _net: Net, _table: Any) -> int:
     """Traffic pattern of a network without hosts."""
     return 0

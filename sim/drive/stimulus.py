@@ -9,7 +9,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from hopforge.model.kernel.compile import counted, inner, kernel
+from hopforge.model.kernel.compile import inner, kernel
+from hopforge.model.kernel.numpy_draws import Draws, draw_below, draw_float
 from hopforge.model.lookup.csr import COUNTERS, csr_map
 from hopforge.model.lookup.fast import layout as lk
 from hopforge.model.lookup.fast.deep import deep_quiet
@@ -84,7 +85,7 @@ def stimulus(params: LookupParams, traffic: Traffic, setup: tuple[tuple[str, int
         Ends with nothing left in the engine and all counters read.
     """
     rng = np.random.default_rng(traffic.seed)
-    state = engine_state(params)
+    draws, state = Draws(rng), engine_state(params)
     state.counters[:] = traffic.count_from
     centres = rng.integers(0, 1 << params.address_bits, traffic.centres)
     program, repeat_from = bus_program(params, traffic, setup, rng, centres)
@@ -101,9 +102,9 @@ def stimulus(params: LookupParams, traffic: Traffic, setup: tuple[tuple[str, int
         result = np.zeros((_BLOCK_CYCLES, len(lk.OUTPUTS)), np.int64)
         seen = np.zeros((_BLOCK_CYCLES, len(OPERATION_COLUMNS)), np.int64)
         used = _surround(
-            state, around, rates, waiting, program, wanted, traffic.link_failures, counters, rng, block, result, seen,
+            state, around, rates, waiting, program, wanted, traffic.link_failures, counters, draws, block, result, seen,
             cycle_of(state),
-        )
+        )  # fmt: skip
         if used < 0:
             raise RuntimeError(f"the golden engine has been stuck for {_STUCK_CYCLES} cycles")
         inputs.append(block[:used])
@@ -140,7 +141,7 @@ def engine_quiet(state):  # type: ignore[no-untyped-def]
 
 @kernel
 def _surround(  # type: ignore[no-untyped-def]
-    state, e, rates, waiting, program, destinations, link_failures, counters, rng, inputs, outputs, seen, cycle
+    state, e, rates, waiting, program, destinations, link_failures, counters, draws, inputs, outputs, seen, cycle
 ):
     """Fill up to one block of cycles; return how many, -1 if nothing moves any more."""
     wanted, s = destinations.shape[0], state.regs
@@ -151,23 +152,23 @@ def _surround(  # type: ignore[no-untyped-def]
             e[E_CLOSING] = 1
             closing = True
         if e[E_PHASE] == 0:
-            e[E_PHASE] = 20 + rng.integers(0, 200)
+            e[E_PHASE] = 20 + draw_below(draws, 200)
             for rate in range(R_COUNT):
-                rates[rate] = _RATES[rng.integers(0, len(_RATES))]
+                rates[rate] = _RATES[draw_below(draws, len(_RATES))]
         e[E_PHASE] -= 1
         setting_up = e[E_OPERATION] < e[E_REPEAT]
-        i[lk.I_RESP_READY] = closing or rng.random() < rates[R_RESPONSE]
-        i[lk.I_TCAM_READY] = closing or rng.random() < rates[R_TCAM_READY]
-        if e[E_ACCEPTED] < wanted and not setting_up and rng.random() < rates[R_REQUEST]:
+        i[lk.I_RESP_READY] = closing or draw_float(draws) < rates[R_RESPONSE]
+        i[lk.I_TCAM_READY] = closing or draw_float(draws) < rates[R_TCAM_READY]
+        if e[E_ACCEPTED] < wanted and not setting_up and draw_float(draws) < rates[R_REQUEST]:
             i[lk.I_REQ_VALID] = 1
             i[lk.I_REQ_DST] = destinations[e[E_ACCEPTED]]
             i[lk.I_REQ_TAG] = e[E_ACCEPTED] & e[E_TAG_MASK]
-        i[lk.I_LINK_CHANGE] = not closing and not setting_up and rng.random() < link_failures
+        i[lk.I_LINK_CHANGE] = not closing and not setting_up and draw_float(draws) < link_failures
         if i[lk.I_LINK_CHANGE]:
-            e[E_LINK] = now + 1 + rng.integers(0, 60)
+            e[E_LINK] = now + 1 + draw_below(draws, 60)
 
-        drive_bus(state, e, program, counters, rng, i, now)
-        answer_tcam(state, e, rates, waiting, rng, i, now, closing)
+        drive_bus(state, e, program, counters, draws, i, now)
+        answer_tcam(state, e, rates, waiting, draws, i, now, closing)
 
         if state.params[lk.P_DEPTH] > 1:
             see_operation(state, seen[index])
@@ -181,7 +182,7 @@ def _surround(  # type: ignore[no-untyped-def]
             e[E_LAST_MOVE] = now
         if o[lk.O_TCAM_VALID] and i[lk.I_TCAM_READY]:
             number = o[lk.O_TCAM_ID]
-            waiting[number, 0] = now + 1 + (0 if rng.random() < 0.3 else rng.integers(0, 40))
+            waiting[number, 0] = now + 1 + (0 if draw_float(draws) < 0.3 else draw_below(draws, 40))
             waiting[number, 1] = o[lk.O_TCAM_DST]
             waiting[number, 2] = e[E_VERSION]
         if e[E_CLOSING] > 1 and e[E_READ] > 12:
@@ -199,15 +200,15 @@ def accepted(e, dst):  # type: ignore[no-untyped-def]
     e[E_ACCEPTED] += 1
 
 
-@counted
-def _address_in_use(e, rng):  # type: ignore[no-untyped-def]
+@inner
+def _address_in_use(e, draws):  # type: ignore[no-untyped-def]
     """Return one of the last destinations, half of the time one of the very last; 0 if there was none."""
-    back = min(e[E_ACCEPTED], _NEWEST if rng.random() < 0.5 else RECENT)
-    return e[E_RECENT + (e[E_ACCEPTED] - 1 - rng.integers(0, back)) % RECENT] if back else 0
+    back = min(e[E_ACCEPTED], _NEWEST if draw_float(draws) < 0.5 else RECENT)
+    return e[E_RECENT + (e[E_ACCEPTED] - 1 - draw_below(draws, back)) % RECENT] if back else 0
 
 
-@counted
-def drive_bus(state, e, program, counters, rng, i, now):  # type: ignore[no-untyped-def]
+@inner
+def drive_bus(state, e, program, counters, draws, i, now):  # type: ignore[no-untyped-def]
     """Drive the CSR bus: the program; after a link change enable; at the end enable and read the counters."""
     s = state.regs
     if e[E_CLOSING] == 1:
@@ -236,11 +237,11 @@ def drive_bus(state, e, program, counters, rng, i, now):  # type: ignore[no-unty
     step = program[e[E_OPERATION]]
     i[lk.I_CSR_WE], i[lk.I_CSR_RE], i[lk.I_CSR_ADDR], i[lk.I_CSR_WDATA] = step[1], step[2], step[3], step[4]
     if step[5] == TARGET_HI:
-        e[E_TARGET] = _address_in_use(e, rng)
+        e[E_TARGET] = _address_in_use(e, draws)
         i[lk.I_CSR_WDATA] = e[E_TARGET] >> 32
     elif step[5] == TARGET_LO:
         if e[E_TARGET] < 0:  # there is no high word
-            e[E_TARGET] = _address_in_use(e, rng)
+            e[E_TARGET] = _address_in_use(e, draws)
         i[lk.I_CSR_WDATA] = e[E_TARGET] & 0xFFFFFFFF
         e[E_TARGET] = -1
     if step[1] and step[3] == state.addresses.ctrl and step[4] & 2:
@@ -251,16 +252,16 @@ def drive_bus(state, e, program, counters, rng, i, now):  # type: ignore[no-unty
     e[E_GAP] = program[e[E_OPERATION], 0]
 
 
-@counted
-def answer_tcam(state, e, rates, waiting, rng, i, now, closing):  # type: ignore[no-untyped-def]
+@inner
+def answer_tcam(state, e, rates, waiting, draws, i, now, closing):  # type: ignore[no-untyped-def]
     """Answer any of the requests that are due."""
-    if not closing and rng.random() >= rates[R_TCAM_ANSWER]:
+    if not closing and draw_float(draws) >= rates[R_TCAM_ANSWER]:
         return
     due = 0
     for number in range(waiting.shape[0]):
         if 0 <= waiting[number, 0] <= now:
             due += 1
-            if rng.random() * due < 1:  # each one equally likely
+            if draw_float(draws) * due < 1:  # each one equally likely
                 i[lk.I_TCAM_ID] = number
     if due:
         number = i[lk.I_TCAM_ID]

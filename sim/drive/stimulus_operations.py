@@ -28,7 +28,7 @@ def see_operation(state, seen):  # type: ignore[no-untyped-def]
     payload = key & (1 << p[at.P_A]) - 1
     index, shift = np.int64(0), 0
     for way in range(p[at.P_WAYS] if p[at.P_SKEWED] else 1):
-        index |= row_of(state, payload, way) << shift
+        index |= row_of(state.lines, payload, way) << shift
         shift += _width(p[at.P_SETS])
     seen[0], seen[1], seen[2] = 1, key, index
 

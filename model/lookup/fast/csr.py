@@ -2,14 +2,14 @@
 
 import numpy as np
 
-from hopforge.model.kernel.compile import inner, kernel
+from hopforge.model.kernel.compile import inner
 from hopforge.model.lookup.fast import layout as at
 from hopforge.model.lookup.fast.tcam import tcam_edge
 
 
-@kernel
+@inner
 def take_shadow(state):  # type: ignore[no-untyped-def]
-    """Take the active configuration from the shadow registers."""
+    """Take the active configuration from the shadow registers; Python calls it, too (``py_func``)."""
     p, c, place, shadow = state.params, state.config, state.addresses, state.shadow
     mode, level = shadow[place.mode], shadow[place.level]
     c[at.C_ENABLE] = shadow[place.ctrl]
@@ -22,7 +22,9 @@ def take_shadow(state):  # type: ignore[no-untyped-def]
     c[at.C_HASH] = mode >> 12 & 1
     members = mode >> 16 & 31
     c[at.C_MEMBERS] = members if 1 <= members <= p[at.P_MAX_MEMBERS] else 1
-    c[at.C_OWN] = _wide(state, place.own, place.own_hi)
+    c[at.C_OWN] = shadow[place.own]
+    if place.own_hi >= 0:
+        c[at.C_OWN] |= shadow[place.own_hi] << 32
     c[at.C_LEVEL] = level & 31
     c[at.C_DIGITS] = level >> 8 & 31
     for index in range(p[at.P_RADICES]):

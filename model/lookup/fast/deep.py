@@ -23,7 +23,7 @@ def compute_deep_cycle(state, i, o):  # type: ignore[no-untyped-def]
     # decisions from the registers at the start of the cycle
     read_data = read_word(state, state.late_inputs[at.I_CSR_ADDR])
     request = s[at.S_LATE_REQUEST] == 1
-    go, deferred = flush_decision(state, request)
+    go, deferred = flush_decision(state.lines, request)
     _show(state, o)
     m_kind = ops[at.DEEP_M, at.F_KIND]
     void_key = ops[at.DEEP_M, at.F_KEY] if m_kind == at.INVALIDATE else np.int64(-1)
@@ -64,7 +64,7 @@ def compute_deep_cycle(state, i, o):  # type: ignore[no-untyped-def]
     copy_rows(state.mshrs, state.next_mshrs)
 
     # registers
-    scrubber(state, scrub_done, go, deferred)
+    scrubber(state.lines, scrub_done, go, deferred)
     if request or go:
         flush_event(state, at.DEEP_F)
     counts[at.N_FLUSHES] += go
@@ -194,13 +194,13 @@ def _complete(state, counts):  # type: ignore[no-untyped-def]
     if kind == at.LOOKUP:
         counts[at.N_LOOKUPS] += 1
         operation[at.F_USABLE] = _usable(state)
-        way = find_way(state, key) if operation[at.F_USABLE] and fresh else -1
+        way = find_way(state.lines, key) if operation[at.F_USABLE] and fresh else -1
         if way < 0:
             return True, False
-        row = row_of(state, key & (1 << state.params[at.P_A]) - 1, way)
+        row = row_of(state.lines, key & (1 << state.params[at.P_A]) - 1, way)
         counts[at.N_HITS] += 1
-        touch(state, row, way)
-        _respond(state, operation[at.F_TAG], state.outputs[row, way], 1, 1)
+        touch(state.lines, row, way)
+        _respond(state, operation[at.F_TAG], state.lines.outputs[row, way], 1, 1)
     elif kind == at.FILL:
         state.next_mshrs[operation[at.F_MSHR], at.M_STATE] = at.FREE
         match, output = operation[at.F_MATCH], operation[at.F_OUTPUT]
@@ -210,10 +210,10 @@ def _complete(state, counts):  # type: ignore[no-untyped-def]
         elif _usable(state) and fresh:
             keep_answer(state, key, output, counts)
     elif kind == at.INVALIDATE:
-        remove_key(state, key)
+        remove_key(state.lines, key)
         return True, False
     elif kind == at.SCRUB and fresh:
-        remove_dead(state, operation[at.F_ROW])
+        remove_dead(state.lines, operation[at.F_ROW])
         return False, True
     return False, False
 

@@ -13,19 +13,19 @@ def flush_request(state):  # type: ignore[no-untyped-def]
 
 
 @inner
-def flush_decision(state, request):  # type: ignore[no-untyped-def]
+def flush_decision(lines, request):  # type: ignore[no-untyped-def]
     """Return (new epoch now, flush deferred)."""
-    s = state.regs
+    s = lines.regs
     if s[at.S_FLUSH_WAIT]:
         return s[at.S_DEBT] == 0, False
-    most = state.params[at.P_EPOCHS] - 1
+    most = lines.params[at.P_EPOCHS] - 1
     return request and s[at.S_DEBT] < most, request and s[at.S_DEBT] == most
 
 
 @inner
-def scrubber(state, scrub_done, go, deferred):  # type: ignore[no-untyped-def]
+def scrubber(lines, scrub_done, go, deferred):  # type: ignore[no-untyped-def]
     """Move the scrubber on, and begin a new epoch or wait with it."""
-    p, s = state.params, state.regs
+    p, s = lines.params, lines.regs
     if scrub_done:
         s[at.S_SCRUB_ROW] += 1
         if s[at.S_SCRUB_ROW] == p[at.P_SETS]:

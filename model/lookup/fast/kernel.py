@@ -71,7 +71,7 @@ def _compute_cycle(state, i, o):  # type: ignore[no-untyped-def]
     said, said_match, said_output = tcam_result(state, i)
     answered, match, output = hear_answer(state, said, said_match, said_output)
     request = flush_request(state)
-    go, deferred = flush_decision(state, request)
+    go, deferred = flush_decision(state.lines, request)
     offered = offer(state)
     out_free = s[at.S_OUT_VALID] == 0 or i[at.I_RESP_READY] == 1
     ready, from_a = choose(state, i, out_free, chosen)
@@ -94,7 +94,7 @@ def _compute_cycle(state, i, o):  # type: ignore[no-untyped-def]
     copy_rows(state.mshrs, state.next_mshrs)
 
     # registers
-    scrubber(state, scrub_done, go, deferred)
+    scrubber(state.lines, scrub_done, go, deferred)
     if request or go:
         flush_event(state, at.OP_C + 1)
     counts[at.N_FLUSHES] += go

@@ -8,9 +8,9 @@ from hopforge.model.lookup.fast import layout as at
 
 
 @inner
-def crc_hash(state, word):  # type: ignore[no-untyped-def]
+def crc_hash(lines, word):  # type: ignore[no-untyped-def]
     """Return the CRC of a word, uint64."""
-    table = state.hash_table
+    table = lines.hash_table
     result = np.uint64(0)
     for byte in range(table.shape[0]):
         result ^= table[byte, word >> 8 * byte & 255]
@@ -18,15 +18,15 @@ def crc_hash(state, word):  # type: ignore[no-untyped-def]
 
 
 @inner
-def row_of(state, payload, way):  # type: ignore[no-untyped-def]
+def row_of(lines, payload, way):  # type: ignore[no-untyped-def]
     """Return the set in which a way keeps a key (its part without function and member)."""
-    p = state.params
+    p = lines.params
     if p[at.P_SKEWED]:
         row = 0
-        for byte in range(state.skew_table.shape[1]):
-            row ^= state.skew_table[way, byte, payload >> 8 * byte & 255]
+        for byte in range(lines.skew_table.shape[1]):
+            row ^= lines.skew_table[way, byte, payload >> 8 * byte & 255]
         return row
-    return np.int64(crc_hash(state, payload) & np.uint64(p[at.P_SETS] - 1))
+    return np.int64(crc_hash(lines, payload) & np.uint64(p[at.P_SETS] - 1))
 
 
 @inner
@@ -35,7 +35,7 @@ def member_of(state, dst):  # type: ignore[no-untyped-def]
     members = state.config[at.C_MEMBERS]
     if state.config[at.C_HASH]:
         return dst % members
-    return np.int64(crc_hash(state, dst) % np.uint64(members))
+    return np.int64(crc_hash(state.lines, dst) % np.uint64(members))
 
 
 @inner

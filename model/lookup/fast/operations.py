@@ -91,12 +91,12 @@ def complete_lookup(state, operation, answered, match, output, counts):  # type:
     counts[at.N_LOOKUPS] += 1
     usable = may_use_cache(state, operation)
     if usable:
-        way = find_way(state, key)
+        way = find_way(state.lines, key)
         if way >= 0:
-            row = row_of(state, key & (1 << state.params[at.P_A]) - 1, way)
-            respond(s, operation[at.F_TAG], state.outputs[row, way], 1, 1)
+            row = row_of(state.lines, key & (1 << state.params[at.P_A]) - 1, way)
+            respond(s, operation[at.F_TAG], state.lines.outputs[row, way], 1, 1)
             counts[at.N_HITS] += 1
-            touch(state, row, way)
+            touch(state.lines, row, way)
             return
     entry = state.next_mshrs[first_in(mshrs, at.FREE, 0)]
     entry[at.M_STATE] = at.WAIT_ISSUE
@@ -144,33 +144,33 @@ def complete_fill(state, operation, counts):  # type: ignore[no-untyped-def]
 @inner
 def keep_answer(state, key, output, counts):  # type: ignore[no-untyped-def]
     """Write the line of a key, or touch it if it is there."""
-    written, evicts = write_line(state, key, output)
+    written, evicts = write_line(state.lines, key, output)
     counts[at.N_FILLS] += written
     counts[at.N_EVICTIONS] += evicts
 
 
 @inner
-def write_line(state, key, output):  # type: ignore[no-untyped-def]
+def write_line(lines, key, output):  # type: ignore[no-untyped-def]
     """Do so; return (whether the line was written, whether in place of a live one)."""
-    p, s = state.params, state.regs
+    p, s = lines.params, lines.regs
     payload = key & (1 << p[at.P_A]) - 1
-    way = find_way(state, key)
+    way = find_way(lines, key)
     if way >= 0:
-        touch(state, row_of(state, payload, way), way)
+        touch(lines, row_of(lines, payload, way), way)
         return False, False
     for index in range(p[at.P_WAYS]):
-        if not is_live(state, row_of(state, payload, index), index):
+        if not is_live(lines, row_of(lines, payload, index), index):
             way = index
             break
     evicts = way < 0
     if evicts:
-        way = victim(state, row_of(state, payload, 0))
-    row = row_of(state, payload, way)
-    state.valid[row, way] = 1
-    state.tags[row, way] = key
-    state.outputs[row, way] = output
-    state.epochs[row, way] = s[at.S_EPOCH]
-    filled(state, row, way, evicts)
+        way = victim(lines, row_of(lines, payload, 0))
+    row = row_of(lines, payload, way)
+    lines.valid[row, way] = 1
+    lines.tags[row, way] = key
+    lines.outputs[row, way] = output
+    lines.epochs[row, way] = s[at.S_EPOCH]
+    filled(lines, row, way, evicts)
     return True, evicts
 
 
@@ -196,8 +196,8 @@ def complete(state, out_free, answered, match, output, counts):  # type: ignore[
         complete_fill(state, operation, counts)
     elif kind == at.INVALIDATE:
         counts[at.N_INVALIDATIONS] += 1
-        remove_key(state, operation[at.F_KEY])
+        remove_key(state.lines, operation[at.F_KEY])
     elif kind == at.SCRUB and operation[at.F_FRESH]:
-        remove_dead(state, operation[at.F_ROW])
+        remove_dead(state.lines, operation[at.F_ROW])
         return kind, True
     return kind, False

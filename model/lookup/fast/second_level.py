@@ -1,9 +1,5 @@
 """The second level between the MSHRs and the TCAM (docs/definitions/second-level.md)."""
 
-from typing import NamedTuple
-
-import numpy as np
-
 from hopforge.model.kernel.compile import inner
 from hopforge.model.lookup.fast import layout as at
 from hopforge.model.lookup.fast.copying import copy_row
@@ -12,29 +8,6 @@ from hopforge.model.lookup.fast.keys import row_of
 from hopforge.model.lookup.fast.operations import write_line
 from hopforge.model.lookup.fast.tcam import tcam_accept, tcam_takes
 from hopforge.model.lookup.fast.ways import find_way, remove_dead, remove_key, touch
-
-
-class SecondLines(NamedTuple):
-    """Lines of the second level, as the functions of `ways` and `flush` want them: fields as in `EngineState`."""
-
-    params: np.ndarray
-    regs: np.ndarray
-    valid: np.ndarray
-    tags: np.ndarray
-    outputs: np.ndarray
-    epochs: np.ndarray
-    order: np.ndarray
-    hash_table: np.ndarray
-    skew_table: np.ndarray
-
-
-@inner
-def second_lines(state):  # type: ignore[no-untyped-def]
-    """Return the lines of the second level."""
-    return SecondLines(
-        state.second_params, state.second_regs, state.second_valid, state.second_tags, state.second_outputs,
-        state.second_epochs, state.second_order, state.hash_table, state.skew_table,
-    )  # fmt: skip
 
 
 @inner
@@ -80,7 +53,7 @@ def second_step(state, i, sent, said, match, output, void_key, enabled, flush, c
     ``sent``: MSHR whose request was taken, -1: none; ``said``, ``match``, ``output``: what the TCAM says; ``void_key``:
     key of the INVALIDATE that completes at the first level, -1: none. MSHRs are those at the start of the cycle.
     """
-    s, ops, lines = state.second_regs, state.second_operations, second_lines(state)
+    s, ops, lines = state.second_regs, state.second_operations, state.second_lines
     go, deferred = flush_decision(lines, flush)
     if s[at.S_ASKS] and not state.regs[at.S_HOLD] and tcam_takes(state, i):
         if state.params[at.P_TCAM] != at.EXTERNAL:
@@ -143,7 +116,7 @@ def _take_scrub(state):  # type: ignore[no-untyped-def]
 @inner
 def _complete(state, enabled, counts):  # type: ignore[no-untyped-def]
     """Carry out what C2 does; return whether a row was scrubbed."""
-    s, lines = state.second_regs, second_lines(state)
+    s, lines = state.second_regs, state.second_lines
     operation = state.second_operations[at.SECOND_C2]
     kind, key = operation[at.F_KIND], operation[at.F_KEY]
     usable = enabled and operation[at.F_FRESH] == 1

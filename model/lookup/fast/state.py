@@ -1,10 +1,11 @@
 """Everything that an engine holds, as arrays."""
 
-from typing import NamedTuple
+from typing import Any
 
 import numpy as np
 
 from hopforge.model.config.lookup import POLICIES
+from hopforge.model.kernel.array_record import ArrayRecord
 from hopforge.model.lookup.csr import COUNTERS, MODES, SECOND_LEVEL_COUNTERS, csr_map
 from hopforge.model.lookup.fast import layout as at
 from hopforge.model.lookup.fast.csr import take_shadow
@@ -13,7 +14,7 @@ from hopforge.model.numbers.crc import CrcMatrix, affine_tables, crc_tables
 from hopforge.model.numbers.skew_matrices import skew_matrices
 
 
-class CsrAddresses(NamedTuple):
+class CsrAddresses(ArrayRecord):
     """Word addresses that the kernel itself needs; -1 where the engine has no such register."""
 
     mode: int
@@ -33,20 +34,37 @@ class CsrAddresses(NamedTuple):
     ctrl: int
 
 
-class EngineState(NamedTuple):
+class Lines(ArrayRecord):
+    """Lines of one level, and what looks for them.
+
+    ``params``, ``regs`` as in `EngineState`; ``valid``, ``tags``, ``outputs``, ``epochs`` int64[set, way]; ``order``
+    int64[set · ways], the words of `model.lookup.replacement`; ``hash_table`` uint64[byte, 256]; ``skew_table``
+    int64[way, byte, 256].
+    """
+
+    params: np.ndarray
+    regs: np.ndarray
+    valid: np.ndarray
+    tags: np.ndarray
+    outputs: np.ndarray
+    epochs: np.ndarray
+    order: np.ndarray
+    hash_table: np.ndarray
+    skew_table: np.ndarray
+
+
+class EngineState(ArrayRecord):
     """Everything that an engine holds.
 
     ``params`` int64[P]; ``regs`` int64[S]; ``config`` int64[C]; ``shadow``, ``csr_kind``, ``csr_mask``, ``csr_reset``
     int64[128]; ``mshrs``, ``next_mshrs`` int64[mshr, M]; ``operations`` int64[stage, F]; of deep engines: ``responses``
-    int64[place, X], ``late_inputs`` and ``late_events``, those of the cycle before; ``valid``, ``tags``,
-    ``outputs``, ``epochs`` int64[set, way]; ``order`` int64[set · ways], the words of `model.lookup.replacement`;
-    ``rows`` int64[row, R]; ``written`` int64[R]; ``pipeline`` int64[latency + 1, T]; ``counters`` int64[10]; ``totals``
-    int64[10], the counters if nobody ever cleared them; ``events`` int64[10], what the present cycle adds to both;
-    ``hash_table`` uint64[byte, 256]; ``skew_table`` int64[way, byte, 256]; ``program_steps`` int64[step, 5],
-    ``program_roms`` int64[number], ``program_values`` int64[step]: of an expression, and room for its values.
-    ``second_…``: the same of a second level, whose ``second_params`` are 0 if there is none; ``second_operations``
-    int64[stage, F]; ``second_asks`` int64[4, A], ``second_results`` int64[mshr, G]: queues on the way to the TCAM and
-    back. Counters of an engine with a second level are two more.
+    int64[place, X], ``late_inputs`` and ``late_events``, those of the cycle before; ``lines`` of the first
+    level; ``rows`` int64[row, R]; ``written`` int64[R]; ``pipeline`` int64[latency + 1, T]; ``counters`` int64[10];
+    ``totals`` int64[10], the counters if nobody ever cleared them; ``events`` int64[10], what the present cycle adds to
+    both; ``program_steps`` int64[step, 5], ``program_roms`` int64[number], ``program_values`` int64[step]: of an
+    expression, and room for its values. ``second_…``: the same of a second level, whose ``second_params`` are 0 if
+    there is none; ``second_operations`` int64[stage, F]; ``second_asks`` int64[4, A], ``second_results`` int64[mshr,
+    G]: queues on the way to the TCAM and back. Counters of an engine with a second level are two more.
     """
 
     params: np.ndarray
@@ -63,19 +81,13 @@ class EngineState(NamedTuple):
     responses: np.ndarray
     late_inputs: np.ndarray
     late_events: np.ndarray
-    valid: np.ndarray
-    tags: np.ndarray
-    outputs: np.ndarray
-    epochs: np.ndarray
-    order: np.ndarray
+    lines: Lines
     rows: np.ndarray
     written: np.ndarray
     pipeline: np.ndarray
     counters: np.ndarray
     totals: np.ndarray
     events: np.ndarray
-    hash_table: np.ndarray
-    skew_table: np.ndarray
     program_steps: np.ndarray
     program_roms: np.ndarray
     program_values: np.ndarray
@@ -84,11 +96,7 @@ class EngineState(NamedTuple):
     second_operations: np.ndarray
     second_asks: np.ndarray
     second_results: np.ndarray
-    second_valid: np.ndarray
-    second_tags: np.ndarray
-    second_outputs: np.ndarray
-    second_epochs: np.ndarray
-    second_order: np.ndarray
+    second_lines: Lines
 
     def counter_values(self) -> dict[str, int]:
         """Return the counters by name; those of a second level only if there is one."""
@@ -118,8 +126,8 @@ def engine_state(params: LookupParams) -> EngineState:
         kind[register.address] = _csr_kind(register.name)
         mask[register.address] = register.write_mask
         reset[register.address] = register.reset
-    table = crc_tables(params.crc, params.address_bits)
-    byte_count = table.shape[0]
+    hash_table = crc_tables(params.crc, params.address_bits)
+    byte_count = hash_table.shape[0]
     skew = np.zeros((params.ways, byte_count, 256), np.int64)
     if params.skewed:
         for way, masks in enumerate(skew_matrices(params.address_bits, params.index_bits, params.ways)):
@@ -127,12 +135,12 @@ def engine_state(params: LookupParams) -> EngineState:
     steps, roms = np.zeros((1, 5), np.int64), np.zeros(1, np.int64)
     if params.expression is not None:
         steps, _, roms = params.expression.program.arrays
-    shape = params.sets, params.ways
+    own, regs = _parameters(params), np.zeros(at.S_COUNT, np.int64)
     deep = params.pipeline_depth > at.SHALLOW_DEPTHS
     state = EngineState(
-        params=_parameters(params),
+        params=own,
         addresses=_addresses(params),
-        regs=np.zeros(at.S_COUNT, np.int64),
+        regs=regs,
         config=np.zeros(at.C_RADIX0 + params.radices, np.int64),
         shadow=reset & mask,
         csr_kind=kind,
@@ -144,26 +152,20 @@ def engine_state(params: LookupParams) -> EngineState:
         responses=np.zeros((at.DEEP_RESPONSES + params.memory_stage, at.X_COUNT), np.int64),
         late_inputs=np.zeros(len(at.INPUTS), np.int64),
         late_events=np.zeros(_counters(params), np.int64),
-        valid=np.zeros(shape, np.int64),
-        tags=np.zeros(shape, np.int64),
-        outputs=np.zeros(shape, np.int64),
-        epochs=np.zeros(shape, np.int64),
-        order=np.zeros(params.entries, np.int64),
+        lines=_lines(own, regs, params.sets, params.ways, hash_table, skew),
         rows=np.zeros((params.tcam_rows, at.R_COUNT), np.int64),
         written=np.zeros(at.R_COUNT, np.int64),
         pipeline=np.zeros((params.tcam_latency_cycles + 1, at.T_COUNT), np.int64),
         counters=np.zeros(_counters(params), np.int64),
         totals=np.zeros(_counters(params), np.int64),
         events=np.zeros(_counters(params), np.int64),
-        hash_table=table,
-        skew_table=skew,
         program_steps=steps,
         program_roms=roms,
         program_values=np.zeros(len(steps), np.int64),
-        **_second_arrays(params),
+        **_second_arrays(params, hash_table, skew),
     )
     state.regs[at.S_LFSR] = state.second_regs[at.S_LFSR] = params.random_seed
-    take_shadow(state)
+    take_shadow.py_func(state)
     return state
 
 
@@ -172,21 +174,29 @@ def _counters(params: LookupParams) -> int:
     return len(COUNTERS) + (0 if params.second_level is None else len(SECOND_LEVEL_COUNTERS))
 
 
-def _second_arrays(params: LookupParams) -> dict[str, np.ndarray]:
+def _lines(
+    params: np.ndarray, regs: np.ndarray, sets: int, ways: int, hash_table: np.ndarray, skew_table: np.ndarray
+) -> Lines:
+    """Return the lines of a level after reset."""
+    arrays = {name: np.zeros((sets, ways), np.int64) for name in ("valid", "tags", "outputs", "epochs")}
+    order = np.zeros(sets * ways, np.int64)
+    return Lines(params=params, regs=regs, order=order, hash_table=hash_table, skew_table=skew_table, **arrays)
+
+
+def _second_arrays(params: LookupParams, hash_table: np.ndarray, skew_table: np.ndarray) -> dict[str, Any]:
     """Return the arrays of the second level after reset; as small as can be if there is none."""
     second = params.second_level
     sets, ways, registers = (1, 1, 1) if second is None else (second.sets, second.ways, second.request_registers)
-    shapes = {
-        "regs": at.S_SECOND_COUNT,
-        "operations": (at.SECOND_R + registers, at.F_DEEP_COUNT),
-        "asks": (at.SECOND_ASKS, at.A_COUNT),
-        "results": (params.mshrs, at.G_COUNT),
-        **dict.fromkeys(("valid", "tags", "outputs", "epochs"), (sets, ways)),
-        "order": sets * ways,
+    own = np.zeros_like(_parameters(params)) if second is None else _parameters(params.second_lines)
+    regs = np.zeros(at.S_SECOND_COUNT, np.int64)
+    return {
+        "second_params": own,
+        "second_regs": regs,
+        "second_operations": np.zeros((at.SECOND_R + registers, at.F_DEEP_COUNT), np.int64),
+        "second_asks": np.zeros((at.SECOND_ASKS, at.A_COUNT), np.int64),
+        "second_results": np.zeros((params.mshrs, at.G_COUNT), np.int64),
+        "second_lines": _lines(own, regs, sets, ways, hash_table, skew_table),
     }
-    arrays = {f"second_{name}": np.zeros(shape, np.int64) for name, shape in shapes.items()}
-    own = _parameters(params)
-    return arrays | {"second_params": np.zeros_like(own) if second is None else _parameters(params.second_lines)}
 
 
 def _csr_kind(name: str) -> int:

@@ -7,57 +7,57 @@ from hopforge.model.lookup.replacement import RANDOM, choose_victim, next_random
 
 
 @inner
-def touch(state, row, way):  # type: ignore[no-untyped-def]
+def touch(lines, row, way):  # type: ignore[no-untyped-def]
     """Note that a line was used."""
-    p = state.params
-    note_use(p[at.P_POLICY], p[at.P_WAYS], state.order, row * p[at.P_WAYS], 1, way, state.regs[at.S_CYCLE])
+    p = lines.params
+    note_use(p[at.P_POLICY], p[at.P_WAYS], lines.order, row * p[at.P_WAYS], 1, way, lines.regs[at.S_CYCLE])
 
 
 @inner
-def victim(state, row):  # type: ignore[no-untyped-def]
+def victim(lines, row):  # type: ignore[no-untyped-def]
     """Return the way that a full set replaces."""
-    p, s = state.params, state.regs
+    p, s = lines.params, lines.regs
     first = row * p[at.P_WAYS]
-    return choose_victim(p[at.P_POLICY], p[at.P_WAYS], state.order, first, 1, s[at.S_CYCLE], -1, s[at.S_LFSR])
+    return choose_victim(p[at.P_POLICY], p[at.P_WAYS], lines.order, first, 1, s[at.S_CYCLE], -1, s[at.S_LFSR])
 
 
 @inner
-def filled(state, row, way, evicted):  # type: ignore[no-untyped-def]
+def filled(lines, row, way, evicted):  # type: ignore[no-untyped-def]
     """Note that a line was written."""
-    p, s = state.params, state.regs
+    p, s = lines.params, lines.regs
     if p[at.P_POLICY] == RANDOM and evicted:
         s[at.S_LFSR] = next_random(s[at.S_LFSR])
-    note_fill(p[at.P_POLICY], p[at.P_WAYS], state.order, row * p[at.P_WAYS], 1, way, s[at.S_CYCLE])
+    note_fill(p[at.P_POLICY], p[at.P_WAYS], lines.order, row * p[at.P_WAYS], 1, way, s[at.S_CYCLE])
 
 
 @inner
-def is_live(state, row, way):  # type: ignore[no-untyped-def]
+def is_live(lines, row, way):  # type: ignore[no-untyped-def]
     """Return whether a way holds an entry of the present epoch."""
-    return state.valid[row, way] == 1 and state.epochs[row, way] == state.regs[at.S_EPOCH]
+    return lines.valid[row, way] == 1 and lines.epochs[row, way] == lines.regs[at.S_EPOCH]
 
 
 @inner
-def find_way(state, key):  # type: ignore[no-untyped-def]
+def find_way(lines, key):  # type: ignore[no-untyped-def]
     """Return the way that holds a key, -1 if none does."""
-    payload = key & (1 << state.params[at.P_A]) - 1
-    for way in range(state.params[at.P_WAYS]):
-        row = row_of(state, payload, way)
-        if is_live(state, row, way) and state.tags[row, way] == key:
+    payload = key & (1 << lines.params[at.P_A]) - 1
+    for way in range(lines.params[at.P_WAYS]):
+        row = row_of(lines, payload, way)
+        if is_live(lines, row, way) and lines.tags[row, way] == key:
             return way
     return -1
 
 
 @inner
-def remove_key(state, key):  # type: ignore[no-untyped-def]
+def remove_key(lines, key):  # type: ignore[no-untyped-def]
     """Remove the line of a key, if there is one."""
-    way = find_way(state, key)
+    way = find_way(lines, key)
     if way >= 0:
-        state.valid[row_of(state, key & (1 << state.params[at.P_A]) - 1, way), way] = 0
+        lines.valid[row_of(lines, key & (1 << lines.params[at.P_A]) - 1, way), way] = 0
 
 
 @inner
-def remove_dead(state, row):  # type: ignore[no-untyped-def]
+def remove_dead(lines, row):  # type: ignore[no-untyped-def]
     """Remove the lines of a row that are of old epochs."""
-    for way in range(state.params[at.P_WAYS]):
-        if not is_live(state, row, way):
-            state.valid[row, way] = 0
+    for way in range(lines.params[at.P_WAYS]):
+        if not is_live(lines, row, way):
+            lines.valid[row, way] = 0

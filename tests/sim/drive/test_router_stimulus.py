@@ -9,7 +9,6 @@ from hopforge.model.lookup.golden.ports import LookupInputs
 from hopforge.model.router.flit import Flit, PortInputs, PortOutputs
 from hopforge.model.router.golden import RouterModel
 from hopforge.model.router.params import Route, RouterParams
-from hopforge.sim.drive.router_engines import engine_at, lookup_engines
 from hopforge.sim.drive.router_stimulus import router_stimulus
 from hopforge.sim.drive.router_traffic import (
     C_CLEAR,
@@ -78,15 +77,6 @@ def test_the_kernels_are_the_golden_router_that_takes_one_of_several_ports(seed:
     assert (params.spread_router is not None and params.entropy_bits > 0) or params.lookahead is not None
     seen = compare(params, RouterTraffic(cycles=400, seed=seed))
     assert seen["packets"] > 50
-
-
-def test_an_engine_is_one_row_of_all_fields() -> None:
-    stack = lookup_engines(router_variant(5, rc="lookup", ports_per_engine=1), RouterTraffic(cycles=1, seed=5)).stack
-    one = engine_at.py_func(stack, 1)
-    for name, field in stack._asdict().items():
-        assert getattr(one, name) is stack.addresses if name == "addresses" else np.shares_memory(
-            getattr(one, name), field[1]
-        ), name  # fmt: skip
 
 
 @pytest.mark.study

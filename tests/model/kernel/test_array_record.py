@@ -1,0 +1,73 @@
+"""Arrays that kernels get as one pointer."""
+
+import copy
+from typing import Any
+
+import numpy as np
+import pytest
+
+from hopforge.model.kernel.array_record import ArrayRecord
+from hopforge.model.kernel.compile import kernel
+
+
+class Inside(ArrayRecord):
+    row: np.ndarray
+    number: int
+
+
+class Whole(ArrayRecord):
+    table: np.ndarray
+    cube: np.ndarray
+    share: float
+    inside: Inside
+    rows: tuple[Inside, ...]
+
+
+@kernel
+def _sum(record: Any, other: int) -> Any:
+    total = record.share + record.inside.number + record.rows[other].number
+    for a in range(record.cube.shape[0]):
+        for b in range(record.cube.shape[1]):
+            for c in range(record.cube.shape[2]):
+                total += record.cube[a, b, c]
+    record.table[1, 2] = 7
+    record.rows[other].row[:] = record.inside.row
+    return total
+
+
+def whole() -> Whole:
+    insides = tuple(Inside(row=np.arange(3) + 10 * k, number=100 * k) for k in range(3))
+    return Whole(
+        table=np.zeros((2, 3), np.int64), cube=np.arange(24, dtype=np.uint8).reshape(2, 3, 4), share=0.5,
+        inside=insides[2], rows=insides,
+    )  # fmt: skip
+
+
+def test_kernels_read_and_write_what_python_sees() -> None:
+    record = whole()
+    assert _sum(record, 1) == sum(range(24)) + 0.5 + 200 + 100
+    assert record.table.tolist() == [[0, 0, 0], [0, 0, 7]]
+    assert [one.row.tolist() for one in record.rows] == [[0, 1, 2], [20, 21, 22], [20, 21, 22]]
+
+
+def test_records_of_equal_fields_have_one_type_and_others_another() -> None:
+    assert whole().kind == whole().kind
+    assert Inside(row=np.zeros(1), number=1).kind != Inside(row=np.zeros(1, np.int64), number=1).kind
+
+
+def test_what_kernels_would_not_notice_is_refused() -> None:
+    record = whole()
+    with pytest.raises(AttributeError, match=r"Whole\.table stays the same array: write its entries"):
+        record.table = np.zeros((2, 3), np.int64)
+    with pytest.raises(TypeError, match="Whole holds addresses, which cannot be copied"):
+        copy.deepcopy(record)
+    with pytest.raises(ValueError, match="arrays of a record must be contiguous"):
+        Inside(row=np.arange(6)[::2], number=1)
+    with pytest.raises(TypeError, match="fields of Inside are row, number, not row"):
+        Inside(row=np.arange(6))
+    with pytest.raises(TypeError, match="records of a tuple must have fields of the same types"):
+        Whole(**vars_of(record) | {"rows": (record.inside, record)})
+
+
+def vars_of(record: Whole) -> dict[str, Any]:
+    return {name: getattr(record, name) for name in Whole.names()}
