@@ -87,7 +87,9 @@ def router_stimulus(params: RouterParams, traffic: RouterTraffic) -> RouterStimu
         blocks.append(tuple(array[:used] for array in (rows, seen, engine_rows, engine_seen, control)))
     inputs, outputs, engine_inputs, engine_outputs, controls = map(np.concatenate, zip(*blocks, strict=True))
     names = lk.COUNTER_NAMES[: len(COUNTERS) if p.lookup is None or p.lookup.second_level is None else None]
-    totals = [0] * len(names) if engines is None else sum(state.totals for state in engines.states)
+    totals = np.zeros(len(names), np.int64)
+    for state in () if engines is None else engines.states:
+        totals += state.totals
     return RouterStimulus(
         p, traffic, inputs, outputs, engine_inputs, engine_outputs, controls, int(around.integers[SERIAL]),
         int(net["packets_dropped"]), {name: int(value) for name, value in zip(names, totals, strict=True)},
