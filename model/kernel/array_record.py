@@ -9,7 +9,7 @@ import hashlib
 import operator
 from collections.abc import Iterator
 from functools import cached_property
-from typing import Any, NoReturn
+from typing import Any, NoReturn, Self
 
 import numpy as np
 from llvmlite import ir
@@ -29,6 +29,12 @@ class ArrayRecord:
     Python and kernels read its fields and write entries of the arrays. The fields themselves stay what they are.
     """
 
+    def __init_subclass__(cls) -> None:
+        """Refuse fields that would hide what the record itself has."""
+        for name in cls.names():
+            if hasattr(ArrayRecord, name):
+                raise TypeError(f"{cls.__name__}.{name}: a record has this itself")
+
     def __init__(self, **fields: Any) -> None:
         names = self.names()
         if fields.keys() != set(names):
@@ -43,13 +49,17 @@ class ArrayRecord:
         """Return the names of the fields."""
         return tuple(cls.__annotations__)
 
+    def with_fields(self, **fields: Any) -> Self:
+        """Return a record with other values of some fields."""
+        return type(self)(**{name: getattr(self, name) for name in self.names()} | fields)
+
     @property
     def address(self) -> int:
         """Where the record begins, for kernels."""
         return int(vars(self)["_words"].ctypes.data)
 
     @cached_property
-    def kind(self) -> "RecordType":
+    def numba_type(self) -> "RecordType":
         """Its type for numba."""
         return RecordType({name: _type_of_field(getattr(self, name)) for name in self.names()})
 
@@ -64,13 +74,16 @@ class ArrayRecord:
 
 def _addresses(records: tuple[ArrayRecord, ...]) -> np.ndarray:
     """Return where records of the same type begin."""
-    if len({record.kind for record in records}) != 1:
+    if len({record.numba_type for record in records}) != 1:
         raise TypeError("records of a tuple must have fields of the same types, and there must be one")
     return np.array([record.address for record in records], np.int64)
 
 
 def _type_of_field(value: Any) -> types.Type:
-    return RecordTuple(value[0].kind) if isinstance(value, tuple) else typeof(value)
+    if isinstance(value, tuple):
+        return RecordTuple(value[0].numba_type)
+    # an array that may only be read makes no kernel of its own: what kernels write is never such a one
+    return typeof(value).copy(readonly=False) if isinstance(value, np.ndarray) else typeof(value)
 
 
 def _words(value: Any) -> Iterator[int]:
@@ -113,7 +126,7 @@ register_model(RecordTuple)(models.OpaqueModel)
 
 @typeof_impl.register(ArrayRecord)
 def _type_of_record(record: ArrayRecord, _: Any) -> RecordType:
-    return record.kind
+    return record.numba_type
 
 
 @unbox(RecordType)  # type: ignore[untyped-decorator]

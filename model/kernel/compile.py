@@ -32,7 +32,7 @@ _INNER = {**_OPTIONS, **_UNSEEN}
 WITHOUT_COUNTS: dict[str, Any] = {}
 try:
     from hopforge.model.kernel.known_addresses import remember_addresses
-    from hopforge.model.kernel.part_compiler import PartCompiler
+    from hopforge.model.kernel.part_compiler import PartCompiler, widen
     from hopforge.model.kernel.quick_flags import compare_quickly
     from hopforge.model.kernel.quick_operators import remember_operators
 except (ImportError, AttributeError):  # another numba, with other inner parts: compiling takes longer
@@ -44,9 +44,17 @@ else:
     remember_operators()
     WITHOUT_COUNTS["_nrt"] = False
     _INNER |= {**WITHOUT_COUNTS, "pipeline_class": PartCompiler}
-#: decorators of functions that only kernels call, Python cannot
-inner = njit(**_INNER)
-inlined = njit(forceinline=True, **_INNER)
+
+
+def _part(**options: Any) -> Any:
+    """Return the decorator of a function that only kernels call, Python cannot."""
+    jit = njit(**options, **_INNER)
+    return (lambda function: widen(jit(function))) if PARTS else jit
+
+
+#: decorators of such functions
+inner: Any = _part()
+inlined: Any = _part(forceinline=True)
 
 
 @contextmanager

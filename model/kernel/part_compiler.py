@@ -7,7 +7,7 @@ LLVM's language and simplified once; it is inlined, optimised and becomes machin
 
 from typing import Any
 
-from numba import _dynfunc  # type: ignore[attr-defined]
+from numba import _dynfunc, types  # type: ignore[attr-defined]
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import CompilerBase
 from numba.core.compiler_machinery import PassManager
@@ -54,6 +54,26 @@ class PartCompiler(CompilerBase):  # type: ignore[misc]
             passes.add_pass(one, one.__name__)
         passes.finalize()
         return [passes]
+
+
+def widen(part: Any) -> Any:
+    """Let a part be compiled once for integers of all sizes, known or not; its callers make them int64, which is free.
+
+    numba would compile it for an int32, for an int64, and for each number that it is given.
+    """
+    template_for = part.get_call_template
+
+    def wide_template_for(args: Any, kws: Any) -> Any:
+        return template_for([_wide(kind) for kind in args], {name: _wide(kind) for name, kind in kws.items()})
+
+    part.get_call_template = wide_template_for
+    return part
+
+
+def _wide(kind: Any) -> Any:
+    """Return the type that a part is compiled for where it is given this one."""
+    plain: Any = types.unliteral(kind) if isinstance(kind, types.IntegerLiteral | types.BooleanLiteral) else kind
+    return types.int64 if plain in types.signed_domain else plain
 
 
 def _name_of_part(library: Any, description: Any, environment: Any) -> Any:

@@ -24,9 +24,13 @@ def compare_quickly() -> None:
     by_options = TargetConfig.__eq__
 
     def equal(self: Any, other: Any) -> Any:
-        if type(self) is type(other) and self._values == other._values:
-            return True
-        return by_options(self, other)
+        if type(self) is not type(other):
+            return by_options(self, other)
+        ours, others, options = self._values, other._values, self.options
+        return ours == others or all(
+            ours.get(name, options[name].default) == others.get(name, options[name].default)
+            for name in ours.keys() | others.keys()
+        )
 
     TargetConfig.__eq__ = equal  # type: ignore[method-assign]
     TargetConfig.__hash__ = lambda self: _hash_of(type(self))  # type: ignore[method-assign]

@@ -102,11 +102,11 @@ class FlowRun:
         link["head"], link["hard"][links:] = -1, True
         base = program.ranks + len(host) + links
         self.state = FlowState(
-            kind=program.kind,
-            operand=_operands(program),
-            source=program.source,
-            destination=program.destination,
-            size=program.size_bytes,
+            kind=np.ascontiguousarray(program.kind),
+            operand=np.ascontiguousarray(_operands(program)),
+            source=np.ascontiguousarray(program.source),
+            destination=np.ascontiguousarray(program.destination),
+            size=np.ascontiguousarray(program.size_bytes),
             duration=_durations(config, placed),
             message=_with_parts(
                 new_messages(program, ways.pairs.number, config.app.buffered_bytes, config.app.eager_bytes), program
@@ -117,7 +117,7 @@ class FlowRun:
             link=link,
             host=host,
             next=np.zeros(program.messages if len(host) else 0, np.int32),
-            route_link=network.route_link,
+            route_link=np.ascontiguousarray(network.route_link),
             way=np.zeros(slots * self.hops, np.int32),
             near=np.zeros((slots * self.hops, 2), np.int32),
             heap=np.zeros(base + slots, EVENT),
@@ -227,7 +227,7 @@ class FlowRun:
             )}
             grow["link"]["head"][links + old:], grow["link"]["hard"][links + old:] = -1, True
         state.numbers[FREE] = old
-        self.state = state._replace(**grow)
+        self.state = state.with_fields(**grow)
 
 
 def _operands(program: Program) -> NDArray[np.int64]:

@@ -12,15 +12,12 @@ capacity cannot become full before a limit is reached: it need not be looked at.
 enough (`_relevel`, `_join`). Else `solve` fills the groups that depend on each other anew.
 """
 
-from typing import Any
-
 import numpy as np
 
-from hopforge.model.kernel.compile import WITHOUT_COUNTS, inlined, inner, kernel
+from hopforge.model.kernel.compile import inlined, inner
 from hopforge.sim.programs.flow_events import drop, put
 from hopforge.sim.programs.flow_state import BASE, DIRTY, EPOCH, FRESH, LEAST_BYTES, LINKS
 
-_jit: Any = kernel(error_model="numpy", **WITHOUT_COUNTS)
 #: levels, and sums of reservations, that differ by less are equal
 _ABOVE = 1 + 1e-12
 
@@ -71,9 +68,7 @@ def _harden(s, link, hops, hard):  # type: ignore[no-untyped-def]
 @inlined
 def _look(s, link, hops):  # type: ignore[no-untyped-def]
     """Find out whether a link is hard."""
-    hard = (
-        s.link[link].group > 0 or s.link[link].reserved > s.link[link].capacity * _ABOVE or link >= s.numbers[LINKS]
-    )
+    hard = s.link[link].group > 0 or s.link[link].reserved > s.link[link].capacity * _ABOVE or link >= s.numbers[LINKS]
     if hard != s.link[link].hard:
         _harden(s, link, hops, hard)
 
@@ -447,7 +442,7 @@ def _let_go_when(s, slot):  # type: ignore[no-untyped-def]
     put(s, s.numbers[BASE] + slot, s.clock[0] + max(left - s.flow[slot].held, 0.0) / rate)
 
 
-@_jit
+@inner
 def solve(s, hops):  # type: ignore[no-untyped-def]
     """Fill the dirty groups, the fresh flows and all groups that depend on them anew."""
     s.numbers[EPOCH] += 1

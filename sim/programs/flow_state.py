@@ -1,9 +1,9 @@
 """Records and arrays of the flow engine."""
 
-from typing import NamedTuple
-
 import numpy as np
 from numpy.typing import NDArray
+
+from hopforge.model.kernel.array_record import ArrayRecord
 
 #: phases of a message: alone on its way, it is not looked at again before it arrives
 IDLE, SENT, POSTED, LATENCY, MOVING, ARRIVED, ALONE = range(7)
@@ -62,7 +62,7 @@ EVENT = np.dtype([("key", "f8"), ("item", "i8")], align=True)
 """An entry of the heap: time, and whose event it is (ranks, hosts, links, slots)."""
 
 
-class FlowState(NamedTuple):
+class FlowState(ArrayRecord):
     """Arrays of a run.
 
     Attributes

@@ -167,8 +167,9 @@ def rank_state(schedule: Schedule, settings: LoggopsSettings, unit: float = 1.0)
     numbers[[ONE, OTHER]] = NONE
     return LoggopsState(
         operation=operation, place=place, meeting=meeting,
-        end_first=schedule.at_end.first, end_next=schedule.at_end.next,
-        start_first=schedule.at_start.first, start_next=schedule.at_start.next,
+        end_first=np.ascontiguousarray(schedule.at_end.first), end_next=np.ascontiguousarray(schedule.at_end.next),
+        start_first=np.ascontiguousarray(schedule.at_start.first),
+        start_next=np.ascontiguousarray(schedule.at_start.next),
         event=np.zeros(2 * count + len(place) + 1, EVENT), numbers=numbers,
         settings=np.array(settings[:5], np.float64), rank=np.zeros(ranks, RANK), clock=np.zeros(1),
         nics=np.array([ranks * cpus, ranks * nics], np.int64),

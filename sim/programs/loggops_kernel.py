@@ -6,13 +6,13 @@ the cpu or nic is free, the first of its queue is put into the heap. So every in
 order of the definition, however much waits.
 """
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
-from hopforge.model.kernel.compile import kernel
+from hopforge.model.kernel.array_record import ArrayRecord
+from hopforge.model.kernel.compile import WITHOUT_COUNTS, inner, kernel
 from hopforge.model.workload.schedule import ANY, RECV, SEND
 
 #: why `run` returned
@@ -52,7 +52,7 @@ MEETING = np.dtype([("posted", "i4"), ("posted_last", "i4"), ("come", "i4"), ("c
 come."""
 
 
-class LoggopsState(NamedTuple):
+class LoggopsState(ArrayRecord):
     """Arrays of a run.
 
     Attributes
@@ -90,14 +90,13 @@ class LoggopsState(NamedTuple):
     nics: NDArray[np.int64]
 
 
-_jit: Any = kernel(error_model="numpy")
-_inline: Any = njit(error_model="numpy")
+_jit: Any = kernel(error_model="numpy", **WITHOUT_COUNTS)
 
 
 # ---- the heap of events ---------------------------------------------------------------------------------------------
 
 
-@_inline
+@inner
 def _before(a, b):  # type: ignore[no-untyped-def]
     if a.time != b.time:
         return a.time < b.time
@@ -106,7 +105,7 @@ def _before(a, b):  # type: ignore[no-untyped-def]
     return a.order < b.order
 
 
-@_inline
+@inner
 def push(s, time, ready, rank_of_kind, who, what):  # type: ignore[no-untyped-def]
     """Let something happen at a time, ready since another."""
     at = s.numbers[EVENTS]
@@ -123,7 +122,7 @@ def push(s, time, ready, rank_of_kind, who, what):  # type: ignore[no-untyped-de
     new.time, new.ready, new.order, new.who, new.what = time, ready, order, who, what
 
 
-@_inline
+@inner
 def drop_first(s):  # type: ignore[no-untyped-def]
     """Take the next event out of the heap."""
     s.numbers[EVENTS] -= 1
@@ -147,7 +146,7 @@ def drop_first(s):  # type: ignore[no-untyped-def]
 # ---- queues of cpus and nics: pairing heaps by (ready, number) ------------------------------------------------------
 
 
-@_inline
+@inner
 def _merge(s, a, b):  # type: ignore[no-untyped-def]
     if a < 0:
         return b
@@ -161,7 +160,7 @@ def _merge(s, a, b):  # type: ignore[no-untyped-def]
     return a
 
 
-@_inline
+@inner
 def _wait_for(s, place, n):  # type: ignore[no-untyped-def]
     """Let operation n wait until a place is free, which it is not."""
     s.operation[n].child = NONE
@@ -172,7 +171,7 @@ def _wait_for(s, place, n):  # type: ignore[no-untyped-def]
         push(s, s.place[place].free, -1.0, _FREED_CLASS, place, FREED)
 
 
-@_inline
+@inner
 def _take_waiting(s, place):  # type: ignore[no-untyped-def]
     """Take the first of the queue of a place."""
     first = s.place[place].root
@@ -196,7 +195,7 @@ def _take_waiting(s, place):  # type: ignore[no-untyped-def]
     return first
 
 
-@_inline
+@inner
 def _wake(s, place, now):  # type: ignore[no-untyped-def]
     """Let the first that waits for a free place try."""
     if s.place[place].root < 0:
@@ -211,7 +210,7 @@ def _wake(s, place, now):  # type: ignore[no-untyped-def]
         push(s, now, one.ready, MESSAGE_CLASS, n, INTAKE)
 
 
-@_inline
+@inner
 def _occupy(s, place, until, now):  # type: ignore[no-untyped-def]
     """Take a place that is free; those that wait for it try again when it is free again."""
     s.place[place].free = until
@@ -222,7 +221,7 @@ def _occupy(s, place, until, now):  # type: ignore[no-untyped-def]
         push(s, until, -1.0, _FREED_CLASS, place, FREED)
 
 
-@_inline
+@inner
 def _work(s, n, until, now):  # type: ignore[no-untyped-def]
     """Let the cpu of operation n, which is free, be busy."""
     rank = s.rank[s.operation[n].rank]
@@ -235,7 +234,7 @@ def _work(s, n, until, now):  # type: ignore[no-untyped-def]
 # ---- dependencies ---------------------------------------------------------------------------------------------------
 
 
-@_inline
+@inner
 def _release(s, n, time):  # type: ignore[no-untyped-def]
     one = s.operation[n]
     one.waits -= 1
@@ -244,7 +243,7 @@ def _release(s, n, time):  # type: ignore[no-untyped-def]
         push(s, one.ready, one.ready, _OPERATION_CLASS, n, START)
 
 
-@_inline
+@inner
 def _started(s, n, time):  # type: ignore[no-untyped-def]
     s.operation[n].state = STARTED
     s.operation[n].start = time
@@ -252,7 +251,7 @@ def _started(s, n, time):  # type: ignore[no-untyped-def]
         _release(s, s.start_next[entry], time)
 
 
-@_inline
+@inner
 def _completed(s, n, time):  # type: ignore[no-untyped-def]
     s.operation[n].state = DONE
     s.operation[n].end = time
@@ -264,13 +263,13 @@ def _completed(s, n, time):  # type: ignore[no-untyped-def]
 # ---- messages meet receives -----------------------------------------------------------------------------------------
 
 
-@_inline
+@inner
 def _fits(s, receive, message):  # type: ignore[no-untyped-def]
     r, m = s.operation[receive], s.operation[message]
     return (r.peer < 0 or r.peer == m.rank) and (r.tag == m.tag or r.tag == ANY)  # noqa: PLR1714  compiled
 
 
-@_inline
+@inner
 def _meet(s, receive, message, now):  # type: ignore[no-untyped-def]
     r, m = s.operation[receive], s.operation[message]
     r.partner, m.partner = message, receive
@@ -280,7 +279,7 @@ def _meet(s, receive, message, now):  # type: ignore[no-untyped-def]
     push(s, now, now, _OPERATION_CLASS, receive, CARRY)
 
 
-@_inline
+@inner
 def _post(s, receive, now):  # type: ignore[no-untyped-def]
     queue = s.meeting[s.operation[receive].queue]
     before, n = NONE, queue.come
@@ -304,7 +303,7 @@ def _post(s, receive, now):  # type: ignore[no-untyped-def]
     queue.posted_last = receive
 
 
-@_inline
+@inner
 def _come(s, message, now):  # type: ignore[no-untyped-def]
     queue = s.meeting[s.operation[message].queue]
     before, n = NONE, queue.posted
@@ -331,7 +330,7 @@ def _come(s, message, now):  # type: ignore[no-untyped-def]
 # ---- operations -----------------------------------------------------------------------------------------------------
 
 
-@_inline
+@inner
 def _try_calc(s, n, now):  # type: ignore[no-untyped-def]
     one = s.operation[n]
     if s.place[one.cpu].free > now:
@@ -343,7 +342,7 @@ def _try_calc(s, n, now):  # type: ignore[no-untyped-def]
     _work(s, n, now + one.size, now)
 
 
-@_inline
+@inner
 def _try_send(s, n, now):  # type: ignore[no-untyped-def]
     """C3."""
     one = s.operation[n]
@@ -369,7 +368,7 @@ def _try_send(s, n, now):  # type: ignore[no-untyped-def]
     _occupy(s, nic, now + s.settings[GAP] + wire, now)
 
 
-@_inline
+@inner
 def _try_intake(s, n, now):  # type: ignore[no-untyped-def]
     """C4: the nic of the receiver that has the number of the send."""
     one = s.operation[n]
@@ -382,7 +381,7 @@ def _try_intake(s, n, now):  # type: ignore[no-untyped-def]
     _occupy(s, nic, now + s.settings[GAP] + wire, now)
 
 
-@_inline
+@inner
 def _try_carry(s, n, now):  # type: ignore[no-untyped-def]
     """C6."""
     one = s.operation[n]
@@ -413,7 +412,7 @@ def begin_later(s, start):  # type: ignore[no-untyped-def]
             push(s, at, at, _OPERATION_CLASS, n, START)
 
 
-@_inline
+@inner
 def happen(s, now, n, what):  # type: ignore[no-untyped-def]
     """Let an event happen that has been taken from the heap."""
     if what == FREED:

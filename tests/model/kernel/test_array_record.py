@@ -51,8 +51,8 @@ def test_kernels_read_and_write_what_python_sees() -> None:
 
 
 def test_records_of_equal_fields_have_one_type_and_others_another() -> None:
-    assert whole().kind == whole().kind
-    assert Inside(row=np.zeros(1), number=1).kind != Inside(row=np.zeros(1, np.int64), number=1).kind
+    assert whole().numba_type == whole().numba_type
+    assert Inside(row=np.zeros(1), number=1).numba_type != Inside(row=np.zeros(1, np.int64), number=1).numba_type
 
 
 def test_what_kernels_would_not_notice_is_refused() -> None:
