@@ -30,7 +30,9 @@ class ArrayRecord:
     """
 
     def __init_subclass__(cls) -> None:
-        """Refuse fields that would hide what the record itself has."""
+        """Refuse fields that would hide what the record itself has, and records of records' classes."""
+        if ArrayRecord not in cls.__bases__:
+            raise TypeError(f"{cls.__name__}: fields of {cls.__bases__[0].__name__} would be lost")
         for name in cls.names():
             if hasattr(ArrayRecord, name):
                 raise TypeError(f"{cls.__name__}.{name}: a record has this itself")
@@ -82,8 +84,12 @@ def _addresses(records: tuple[ArrayRecord, ...]) -> np.ndarray:
 def _type_of_field(value: Any) -> types.Type:
     if isinstance(value, tuple):
         return RecordTuple(value[0].numba_type)
-    # an array that may only be read makes no kernel of its own: what kernels write is never such a one
-    return typeof(value).copy(readonly=False) if isinstance(value, np.ndarray) else typeof(value)
+    kind = typeof(value)
+    if isinstance(kind, types.Array):  # one that may only be read makes no kernel of its own: none writes such a one
+        return kind.copy(readonly=False)
+    if not isinstance(kind, RecordType) and kind not in (types.int64, types.float64):
+        raise TypeError(f"a field of a record is an array, another record or a number of 64 bits, not {kind}")
+    return kind
 
 
 def _words(value: Any) -> Iterator[int]:

@@ -11,6 +11,7 @@ from numba import _dynfunc, types  # type: ignore[attr-defined]
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import CompilerBase
 from numba.core.compiler_machinery import PassManager
+from numba.core.dispatcher import _DispatcherBase
 from numba.core.typed_passes import (
     IRLegalization,
     NativeLowering,
@@ -54,6 +55,10 @@ class PartCompiler(CompilerBase):  # type: ignore[misc]
             passes.add_pass(one, one.__name__)
         passes.finalize()
         return [passes]
+
+
+if "get_call_template" not in vars(_DispatcherBase):  # another numba: it goes its own way (model.kernel.compile)
+    raise ImportError("numba looks for the code of parts elsewhere")
 
 
 def widen(part: Any) -> Any:

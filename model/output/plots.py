@@ -311,9 +311,7 @@ def save_figure(figure: Figure, path: Path) -> None:
     As matplotlib with a tight box, but without drawing all once more to find that; nothing is laid out afterwards.
     """
     lay_out(figure)
-    figure.set_layout_engine(None)
-    if figure.get_layout_engine() is not None:  # somebody's settings of matplotlib lay out all figures
-        figure.set_layout_engine("none")
+    figure.set_layout_engine("none")
     box = figure.get_tightbbox().padded(0.15)
     with one_file(path) as part:
         figure.savefig(part, format="png", bbox_inches=box, facecolor="white", metadata={"Software": ""})

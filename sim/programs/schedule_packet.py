@@ -144,6 +144,7 @@ class SchedulePacket(ScheduleHosts):
         DeadlockError
             The network is in a deadlock.
         """
+        self._run.compile()
         started, ranks, state = process_time(), self._ranks, self._run.state
         under_way = np.empty(0, np.int64)
         events, event_time = ranks.numbers, ranks.event["time"]

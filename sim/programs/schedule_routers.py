@@ -61,6 +61,7 @@ class ScheduleRouters(ScheduleHosts):
         DeadlockError
             A standstill.
         """
+        self._network.compile()
         started, ranks, network = process_time(), self._ranks, self._network
         under_way = np.empty(0, np.int64)
         events, event_time = ranks.numbers, ranks.event["time"]

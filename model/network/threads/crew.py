@@ -116,7 +116,6 @@ class Crew:
         """Simulate up to `cycles` cycles; parameters and result are those of `model.network.kernel.run_cycles`."""
         state = self._state
         end = int(state["cycle"]) + cycles
-        self._compiled()
         while (now := int(state["cycle"])) < end:
             # what came after the threads were chosen, as the log of events does
             if float(state["network_latency_squares"]) > EXACT_SQUARES or shared_part(state):

@@ -138,7 +138,7 @@ def _unused(command: str, text: str) -> list[str]:
         ("net", "traffic: {low: 6, share: 0.5}", []),  # as they are by themselves
         ("net", "traffic: {pattern: file, file: mine.py, low: 2, share: 0.1}", []),
         *((f"{part} router", f"{ways}traffic: {{entropy: {{per: flow}}}}", told)
-          for part in ("gen", "cosim", "energy")
+          for part in ("gen", "cosim --part", "energy --part")
           for ways, told in ((SEVERAL, ["traffic.entropy"]), (ECMP, []))),
         ("gen network", f"{SEVERAL}traffic: {{entropy: {{per: flow}}}}", []),
         ("net", "traffic: {prepare_limit_s: 3}", ["traffic.prepare_limit_s"]),

@@ -67,6 +67,22 @@ def test_what_kernels_would_not_notice_is_refused() -> None:
         Inside(row=np.arange(6))
     with pytest.raises(TypeError, match="records of a tuple must have fields of the same types"):
         Whole(**vars_of(record) | {"rows": (record.inside, record)})
+    with pytest.raises(TypeError, match="a number of 64 bits, not int32"):
+        _ = Inside(row=np.arange(3), number=np.int32(1)).numba_type
+
+
+def test_classes_whose_fields_would_be_lost_or_hidden_are_refused() -> None:
+    with pytest.raises(TypeError, match="More: fields of Inside would be lost"):
+        type("More", (Inside,), {"__annotations__": {"further": int}})
+    with pytest.raises(TypeError, match=r"Own\.address: a record has this itself"):
+        type("Own", (ArrayRecord,), {"__annotations__": {"address": int}})
+
+
+def test_a_record_with_other_fields_keeps_the_rest_and_kernels_read_them() -> None:
+    record = whole()
+    other = record.with_fields(share=2.0, table=np.ones((2, 3), np.int64))
+    assert _sum(other, 1) == _sum(record, 1) + 1.5
+    assert other.cube is record.cube
 
 
 def vars_of(record: Whole) -> dict[str, Any]:

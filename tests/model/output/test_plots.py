@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from matplotlib import rc_context
 from matplotlib.text import Text
 from PIL import Image
 
@@ -156,3 +157,13 @@ def test_a_heat_map_names_whole_rows_and_columns(shape: tuple[int, int]) -> None
     for axis, size in ((axes.yaxis, shape[0]), (axes.xaxis, shape[1])):
         shown = [tick for tick in axis.get_majorticklocs() if -0.5 <= tick <= size - 0.5]
         assert len(shown) >= 2 and all(tick == round(tick) for tick in shown)
+
+
+@pytest.mark.parametrize("setting", ["figure.autolayout", "figure.constrained_layout.use"])
+def test_a_picture_with_a_scale_is_saved_whatever_the_settings_of_matplotlib_are(tmp_path: Path, setting: str) -> None:
+    with rc_context({setting: True}):
+        figure, (axes,) = new_figure()
+        draw_heat_map(axes, np.ones((3, 4)), label="%", largest=1.0)
+        save_figure(figure, tmp_path / "f.png")
+        save_figure(figure, tmp_path / "again.png")
+    assert (tmp_path / "f.png").read_bytes() == (tmp_path / "again.png").read_bytes()
