@@ -84,6 +84,18 @@ def lose(topology: Topology, *pairs: tuple[int, int]) -> Topology:
     return without_failed(topology, FailedConfig(links=tuple(links)))
 
 
+def assert_delivered_within_hops(run: Simulation, name: str) -> None:
+    """Run for a while: much arrives, nothing is lost, and no packet takes more hops than the algorithm's most."""
+    longest = 0
+    for _ in range(200):
+        run.advance(80)
+        longest = max(longest, int(run.state["packet"]["hops"].max()))
+    run.check_conservation()
+    assert run.state["packets_ejected"] > 200
+    assert longest - 1 <= MOST_HOPS[name]
+    assert run.state["packets_dropped"] == 0
+
+
 @pytest.mark.parametrize("name", [name for name in VCS if name != "q_routing"])
 @pytest.mark.parametrize(
     ("shape", "lost"),
@@ -109,14 +121,7 @@ def test_groups_without_a_link_are_reached_over_others(
         if (x // a, int(y) // a) in lost
     ]
     run = simulation(name, shape=text, extra=extra, failed=f"failed: {{links: {links}}}\n")
-    longest = 0
-    for _ in range(200):
-        run.advance(80)
-        longest = max(longest, int(run.state["packet"]["hops"].max()))
-    run.check_conservation()
-    assert run.state["packets_ejected"] > 200
-    assert longest - 1 <= MOST_HOPS[name]
-    assert run.state["packets_dropped"] == 0
+    assert_delivered_within_hops(run, name)
 
 
 def test_several_links_of_a_pair_may_fail_one_by_one() -> None:
@@ -134,14 +139,7 @@ def test_learned_times_go_round_one_failed_link_of_several() -> None:
     port = int(np.flatnonzero(dragonfly(1, 4, 2, g=5).peer_router[0] // 4 == 1)[0])
     failed = f"failed: {{ports: [[0, {port}]]}}\n"
     run = simulation("q_routing", shape="p: 1, a: 4, h: 2, g: 5", extra=", epsilon: 0.3", failed=failed)
-    longest = 0
-    for _ in range(200):
-        run.advance(80)
-        longest = max(longest, int(run.state["packet"]["hops"].max()))
-    run.check_conservation()
-    assert run.state["packets_ejected"] > 200
-    assert longest - 1 <= MOST_HOPS["q_routing"]
-    assert run.state["packets_dropped"] == 0
+    assert_delivered_within_hops(run, "q_routing")
     assert run.topology.peer_router[0, port] < 0
 
 
