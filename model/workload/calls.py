@@ -105,9 +105,13 @@ class CallTable:
         receiving = np.isin(calls["code"], (_RECV, _IRECV, _BOTH))
         where = np.where(calls["code"] == _BOTH, calls["source"], calls["peer"])
         wild = bool((receiving & ((where == ANY_SOURCE) | (calls["tag"] == ANY_TAG))).any())
+        head, tail = np.full(keys, _NULL, np.int64), np.full(keys, _NULL, np.int64)
+        following = np.full(requests, _NULL, np.int64)
+        awaited = np.empty(requests, np.int64)  # operation that a wait for a request stands for, or _NULL
         ends = _expand(
-            numbers, calls, keys, requests, wild, np.concatenate([np.empty(0, np.int64), *collectives]), first,
-            first_message, first_receive, first_amount, operation, action, sends, receives, amounts,
+            numbers, calls, head, tail, following, awaited, np.zeros(requests, np.bool_), wild,
+            np.concatenate([np.empty(0, np.int64), *collectives]), first, first_message, first_receive, first_amount,
+            operation, action, sends, receives, amounts,
         )
         return RankCalls(
             operation[: ends[0]], action[: ends[0]], sends[: ends[1]], receives[: ends[2]], amounts[: ends[3]]
@@ -150,14 +154,9 @@ def _number_requests(calls: NDArray[np.void], rank: int) -> int:
 
 @kernel
 def _expand(  # type: ignore[no-untyped-def]
-    numbers, calls, keys, requests, wild, collective, collective_first, first_message, first_receive, first_amount,
-    operation, action, sends, receives, amounts,
+    numbers, calls, head, tail, following, awaited, done, wild, collective, collective_first, first_message,
+    first_receive, first_amount, operation, action, sends, receives, amounts,
 ):
-    head = np.full(keys, _NULL, np.int64)
-    tail = np.full(keys, _NULL, np.int64)
-    following = np.full(requests, _NULL, np.int64)
-    awaited = np.empty(requests, np.int64)  # operation that a wait for a request stands for, or _NULL
-    done = np.zeros(requests, np.bool_)
     opened, oldest = 0, 0
     at, sent, received, timed, called = 0, 0, 0, 0, 0
     for index in range(len(numbers)):
@@ -208,11 +207,13 @@ def _expand(  # type: ignore[no-untyped-def]
                     operation[at] = awaited[request]
                     at += 1
             oldest = opened
-            head[:], tail[:] = _NULL, _NULL
+            for key in range(len(head)):
+                head[key] = tail[key] = _NULL
         elif code == _COLLECTIVE:
             low, high = collective_first[called], collective_first[called + 1]
-            operation[at:at + high - low] = collective[low:high]
-            at += high - low
+            for place in range(low, high):
+                operation[at] = collective[place]
+                at += 1
             called += 1
             takes = takes and not (high > low and collective[low] & (KINDS - 1) == JOIN)  # units reduce
         if takes and code in (_COMPUTE, _SLEEP, _COLLECTIVE):  # of a reduction, too
@@ -220,5 +221,6 @@ def _expand(  # type: ignore[no-untyped-def]
             amounts[timed] = call.amount
             timed += 1
             at += 1
-        action[before:at] = index
+        for place in range(before, at):
+            action[place] = index
     return at, sent, received, timed
