@@ -1,15 +1,15 @@
 """The lines of a routing cache inside kernels: where a key may lie, whether it does, which line it gets.
 
-Kernels hand plain arrays and numbers to what they call for every lookup: an array taken from a tuple, or a slice, is
-reference-counted each time, which costs more than the lookup.
+Many caches of a kind lie one after the other in the same arrays; `begin` is the first line of one of them.
 """
 
-from typing import NamedTuple
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hopforge.model.kernel.compile import kernel
+from hopforge.model.kernel.array_record import ArrayRecord
+from hopforge.model.kernel.compile import inlined, inner
 from hopforge.model.lookup.replacement import (
     LRU,
     PLRU,
@@ -30,7 +30,7 @@ EMPTY = -1
 _WORD_MASK = -1
 
 
-class CacheTables(NamedTuple):
+class CacheTables(ArrayRecord):
     """What a cache is, for kernels.
 
     Attributes
@@ -49,8 +49,8 @@ class CacheTables(NamedTuple):
     policy: int
 
 
-class CacheState(NamedTuple):
-    """What a cache holds, for kernels; line of (row, way) = row·ways + way.
+class CacheState(ArrayRecord):
+    """What caches hold, for kernels; line of (row, way) = begin + row·ways + way.
 
     Attributes
     ----------
@@ -58,7 +58,7 @@ class CacheState(NamedTuple):
         Key (-1: not live) and output.
     order : ndarray, int64[line]
         Replacement state (`model.lookup.replacement`); fifo with skewing: time of the fill.
-    shift_register : ndarray, int64[1]
+    shift_register : ndarray, int64[cache]
         random: the LFSR.
     """
 
@@ -67,8 +67,12 @@ class CacheState(NamedTuple):
     order: NDArray[np.int64]
     shift_register: NDArray[np.int64]
 
+    def repeated(self, caches: int) -> Self:
+        """Return a copy of it for each of many caches."""
+        return type(self)(**{name: np.tile(getattr(self, name), caches) for name in self.names()})
 
-@kernel(inline="always")
+
+@inlined
 def hash_row(rows, which, word):  # type: ignore[no-untyped-def]
     """Return the row of `word` by the byte tables of index function `which`."""
     result = rows[which, 0, word & 255]
@@ -77,23 +81,23 @@ def hash_row(rows, which, word):  # type: ignore[no-untyped-def]
     return np.int64(result)
 
 
-@kernel(inline="always")
-def find_line(rows, skewed, tags, ways, key, word):  # type: ignore[no-untyped-def]
+@inlined
+def find_line(rows, skewed, tags, begin, ways, key, word):  # type: ignore[no-untyped-def]
     """Return the line that holds `key`, -1 if none does."""
     found = -1
     if skewed:
         for way in range(ways):
-            line = hash_row(rows, way, word) * ways + way
+            line = begin + hash_row(rows, way, word) * ways + way
             found = line if tags[line] == key else found
     else:
-        first = hash_row(rows, 0, word) * ways
+        first = begin + hash_row(rows, 0, word) * ways
         # no early exit: which way hits is as good as random, and a wrong guess costs more than the compares
         for line in range(first, first + ways):
             found = line if tags[line] == key else found
     return found
 
 
-@kernel(inline="always")
+@inlined
 def touch_line(policy, ways, order, line, now):  # type: ignore[no-untyped-def]
     """Note that a line was used."""
     if policy == LRU:
@@ -105,42 +109,43 @@ def touch_line(policy, ways, order, line, now):  # type: ignore[no-untyped-def]
         note_use(SRRIP, ways, order, line, 1, 0, now)  # so does a prediction
 
 
-@kernel(inline="always")
-def line_of(rows, ways, word, way):  # type: ignore[no-untyped-def]
+@inlined
+def line_of(rows, begin, ways, word, way):  # type: ignore[no-untyped-def]
     """Return the line of `way` in which the key with payload `word` may lie."""
-    return hash_row(rows, way if len(rows) > 1 else 0, word) * ways + way
+    return begin + hash_row(rows, way if len(rows) > 1 else 0, word) * ways + way
 
 
-@kernel
-def _victim(rows, ways, policy, tags, order, register, word, now):  # type: ignore[no-untyped-def]
+@inner
+def _victim(rows, ways, policy, tags, begin, order, register, word, now):  # type: ignore[no-untyped-def]
     """Return the line to be filled: the lowest way that is not live, else the policy's choice."""
     for way in range(ways):
-        line = line_of(rows, ways, word, way)
+        line = line_of(rows, begin, ways, word, way)
         if tags[line] == EMPTY:
             return line
     if len(rows) == 1:
-        first = line_of(rows, ways, word, 0)
+        first = line_of(rows, begin, ways, word, 0)
         return first + choose_victim(policy, ways, order, first, 1, now, _WORD_MASK, register)
     if policy == RANDOM:
-        return line_of(rows, ways, word, random_way(ways, register))
-    oldest = line_of(rows, ways, word, 0)
+        return line_of(rows, begin, ways, word, random_way(ways, register))
+    oldest = line_of(rows, begin, ways, word, 0)
     for way in range(1, ways):
-        line = line_of(rows, ways, word, way)
+        line = line_of(rows, begin, ways, word, way)
         if order[line] < order[oldest]:
             oldest = line
     return oldest
 
 
-@kernel
-def claim_line(rows, ways, policy, tags, order, shift_register, word, now):  # type: ignore[no-untyped-def]
-    """Return the line that a key with payload `word` gets, and do to the replacement state what a fill does."""
-    line = _victim(rows, ways, policy, tags, order, shift_register[0], word, now)
-    if policy == RANDOM:
-        if tags[line] != EMPTY:
-            shift_register[0] = next_random(shift_register[0])
-    elif len(rows) > 1:
-        order[line] = now
+@inner
+def claim_line(c, s, cache, begin, key, now):  # type: ignore[no-untyped-def]
+    """Return the line that a key gets in a cache, and do to the replacement state what a fill does."""
+    word = key & c.payload_mask
+    line = _victim(c.rows, c.ways, c.policy, s.tags, begin, s.order, s.shift_register[cache], word, now)
+    if c.policy == RANDOM:
+        if s.tags[line] != EMPTY:
+            s.shift_register[cache] = next_random(s.shift_register[cache])
+    elif len(c.rows) > 1:
+        s.order[line] = now
     else:
-        way = line % ways
-        note_fill(policy, ways, order, line - way, 1, way, now)
+        way = line % c.ways
+        note_fill(c.policy, c.ways, s.order, line - way, 1, way, now)
     return line

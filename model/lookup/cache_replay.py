@@ -22,40 +22,28 @@ __all__ = ["ReplayCounts", "replay", "replay_streams"]
 
 
 @kernel(inline="always")
-def _replay_as(  # type: ignore[no-untyped-def]
-    policy, skewed, rows, payload_mask, ways, tags, held, order, shift_register, t, own, level,
-    dst, now,
-):
+def _replay_as(policy, skewed, t, own, level, c, s, dst, now):  # type: ignore[no-untyped-def]
     hits = evictions = 0
     for index in range(len(dst)):
         key = reduce_key(t, own, level, dst[index])
-        word = key & payload_mask
-        line = find_line(rows, skewed, tags, ways, key, word)
+        line = find_line(c.rows, skewed, s.tags, 0, c.ways, key, key & c.payload_mask)
         if line >= 0:
-            touch_line(policy, ways, order, line, now + index)
+            touch_line(policy, c.ways, s.order, line, now + index)
             hits += 1
         else:
-            line = claim_line(rows, ways, policy, tags, order, shift_register, word, now + index)
-            evictions += tags[line] != EMPTY
-            tags[line] = key
-            held[line] = 0
+            line = claim_line(c, s, 0, 0, key, now + index)
+            evictions += s.tags[line] != EMPTY
+            s.tags[line] = key
+            s.outputs[line] = 0
     return hits, evictions
 
 
 @kernel
 def _replay(t, own, level, c, s, dst, now):  # type: ignore[no-untyped-def]
     """Reduce, hash and look up `dst`; return (hits, evictions)."""
-    rows, payload_mask, ways, policy = c
-    tags, held, order, shift_register = s
-    if policy == LRU and len(rows) == 1:
-        return _replay_as(
-            LRU, False, rows, payload_mask, ways, tags, held, order, shift_register, t, own, level,
-            dst, now,
-        )  # fmt: skip
-    return _replay_as(
-        policy, len(rows) > 1, rows, payload_mask, ways, tags, held, order, shift_register, t, own,
-        level, dst, now,
-    )  # fmt: skip
+    if c.policy == LRU and len(c.rows) == 1:
+        return _replay_as(LRU, False, t, own, level, c, s, dst, now)
+    return _replay_as(c.policy, len(c.rows) > 1, t, own, level, c, s, dst, now)
 
 
 class ReplayCounts(NamedTuple):

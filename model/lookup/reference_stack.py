@@ -5,18 +5,17 @@ and else a *conflict* miss (Hill, "Aspects of cache memory and instruction buffe
 (cache, key) gets a number, its *slot*, once; a lookup then costs a few steps in a linked list.
 """
 
-from typing import NamedTuple
-
 import numpy as np
 from numpy.typing import NDArray
 
-from hopforge.model.kernel.compile import kernel
+from hopforge.model.kernel.array_record import ArrayRecord
+from hopforge.model.kernel.compile import inlined, kernel
 
 HIT, COMPULSORY, CAPACITY = 0, 1, 2
 _EMPTY = -1
 
 
-class StackArrays(NamedTuple):
+class StackArrays(ArrayRecord):
     """State of the fully associative caches, for kernels.
 
     Attributes
@@ -94,13 +93,13 @@ class ReferenceStacks:
         more = max(self.slots, 2 * have) - have
         none = np.full(more, _EMPTY, np.int32)
         a = self.arrays
-        self.arrays = a._replace(
+        self.arrays = a.with_fields(
             newer=np.concatenate([a.newer, none]), older=np.concatenate([a.older, none]),
             status=np.concatenate([a.status, np.zeros(more, np.uint8)]),
         )  # fmt: skip
 
 
-@kernel(inline="always")
+@inlined
 def _place(caches, keys, cache, key):  # type: ignore[no-untyped-def]
     """Index of (cache, key) in the open-addressed table, or of the free place where it belongs."""
     mask = len(caches) - 1
@@ -131,13 +130,13 @@ def _rehash(table_caches, table_keys, table_numbers, caches, keys, numbers):  # 
         table_caches[at], table_keys[at], table_numbers[at] = caches[index], keys[index], numbers[index]
 
 
-@kernel(inline="always")
+@inlined
 def reference_lookup(  # type: ignore[no-untyped-def]
     head, tail, held, newer, older, status, entries, cache, slot
 ):
     """Look a slot up in its fully associative cache and make it the newest; for use in kernels.
 
-    Takes the fields of `StackArrays` one by one: arrays taken from a tuple would be reference-counted every time.
+    Takes the fields of `StackArrays` one by one.
 
     Returns
     -------

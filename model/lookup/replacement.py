@@ -12,11 +12,10 @@ Definition: docs/definitions/lookup-engine.md, "Replacement". `model.lookup.gold
 written on their own.
 """
 
-from typing import Any
-
-from numba import int64, njit
+from numba import int64
 
 from hopforge.model.config.lookup import REPLAYED_POLICIES
+from hopforge.model.kernel.compile import inlined
 
 __all__ = [
     "FIFO", "LRU", "PLRU", "RANDOM", "SRRIP", "choose_victim", "next_random", "note_fill", "note_use", "random_way",
@@ -26,17 +25,14 @@ LRU, PLRU, FIFO, RANDOM, SRRIP = (REPLAYED_POLICIES.index(name) for name in ("lr
 
 _LONG, _DISTANT = 2, 3  # predictions of SRRIP: used again in a long time, in a very long one
 
-_OPTIONS: dict[str, Any] = {"error_model": "numpy", "no_cfunc_wrapper": True}
-_inlined = njit(forceinline=True, **_OPTIONS)
 
-
-@_inlined
+@inlined
 def _tree_of(ways, order, first, step):  # type: ignore[no-untyped-def]
     tree = int64(order[first]) & 0xFFFFFFFF
     return tree | int64(order[first + step]) << 32 if ways > 32 else tree
 
 
-@_inlined
+@inlined
 def note_use(policy, ways, order, first, step, way, now):  # type: ignore[no-untyped-def]
     """Note that a line was used: the time of LRU, the path of pseudo-LRU."""
     if policy == LRU:
@@ -54,7 +50,7 @@ def note_use(policy, ways, order, first, step, way, now):  # type: ignore[no-unt
         order[first + step * way] = 0
 
 
-@_inlined
+@inlined
 def note_fill(policy, ways, order, first, step, way, now):  # type: ignore[no-untyped-def]
     """Note that a line was written: as its use, and the pointer of FIFO moves on if it stood there."""
     if policy == FIFO:
@@ -66,7 +62,7 @@ def note_fill(policy, ways, order, first, step, way, now):  # type: ignore[no-un
         note_use(policy, ways, order, first, step, way, now)
 
 
-@_inlined
+@inlined
 def _age_to_victim(ways, order, first, step):  # type: ignore[no-untyped-def]
     """Return the lowest way with the highest prediction; all of the set rise as far as that one does to `_DISTANT`."""
     oldest = 0
@@ -79,7 +75,7 @@ def _age_to_victim(ways, order, first, step):  # type: ignore[no-untyped-def]
     return oldest
 
 
-@_inlined
+@inlined
 def choose_victim(policy, ways, order, first, step, now, age_mask, register):  # type: ignore[no-untyped-def]
     """Return the way that a set gives up whose lines are all live.
 
@@ -118,13 +114,13 @@ def choose_victim(policy, ways, order, first, step, now, age_mask, register):  #
     return oldest
 
 
-@_inlined
+@inlined
 def random_way(ways, register):  # type: ignore[no-untyped-def]
     """Return the way that the shift register points at."""
     return register * ways >> 16
 
 
-@_inlined
+@inlined
 def next_random(register):  # type: ignore[no-untyped-def]
     """Return the shift register (16 bits, taps 16, 15, 13, 4) after one step, which follows an eviction."""
     return (register << 1 & 0xFFFF) | ((register >> 15 ^ register >> 14 ^ register >> 12 ^ register >> 3) & 1)

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from hopforge.model.config import Config
 from hopforge.model.config.lookup import KEY_MODE_BITS, REPLAYED_POLICIES, ReplayedPolicy
-from hopforge.model.kernel.compile import kernel
+from hopforge.model.kernel.compile import inlined, kernel
 from hopforge.model.lookup.cache_line import RESERVED_BITS, Line
 from hopforge.model.lookup.cache_lines import (
     EMPTY,
@@ -37,30 +37,26 @@ _MAX_WAYS = 64
 # drops all else; that is three times as fast.
 
 
-@kernel(inline="always")
-def _run_as(  # type: ignore[no-untyped-def]
-    policy, skewed, rows, payload_mask, ways, tags, held, order, shift_register, keys, outputs,
-    now, hits, answers,
-):
+@inlined
+def _run_as(policy, skewed, c, s, keys, outputs, now, hits, answers):  # type: ignore[no-untyped-def]
     fills = evictions = drops = 0
     step = len(outputs) > 1
     for index in range(len(keys)):
         key = keys[index]
-        word = key & payload_mask
         output = outputs[index if step else 0]
-        line = find_line(rows, skewed, tags, ways, key, word)
+        line = find_line(c.rows, skewed, s.tags, 0, c.ways, key, key & c.payload_mask)
         if line >= 0:
-            touch_line(policy, ways, order, line, now + index)
+            touch_line(policy, c.ways, s.order, line, now + index)
             hits[index] = True
-            output = held[line]
+            output = s.outputs[line]
         elif output == NO_MATCH:
             drops += 1
         else:
-            line = claim_line(rows, ways, policy, tags, order, shift_register, word, now + index)
-            evictions += tags[line] != EMPTY
+            line = claim_line(c, s, 0, 0, key, now + index)
+            evictions += s.tags[line] != EMPTY
             fills += 1
-            tags[line] = key
-            held[line] = output
+            s.tags[line] = key
+            s.outputs[line] = output
         answers[index] = output
     return fills, evictions, drops
 
@@ -68,17 +64,28 @@ def _run_as(  # type: ignore[no-untyped-def]
 @kernel
 def _run(c, s, keys, outputs, now, hits, answers):  # type: ignore[no-untyped-def]
     """Run `keys` through the cache; return (fills, evictions, drops)."""
-    rows, payload_mask, ways, policy = c
-    tags, held, order, shift_register = s
-    if policy == LRU and len(rows) == 1:
-        return _run_as(
-            LRU, False, rows, payload_mask, ways, tags, held, order, shift_register, keys, outputs,
-            now, hits, answers,
-        )  # fmt: skip
-    return _run_as(
-        policy, len(rows) > 1, rows, payload_mask, ways, tags, held, order, shift_register, keys,
-        outputs, now, hits, answers,
-    )  # fmt: skip
+    if c.policy == LRU and len(c.rows) == 1:
+        return _run_as(LRU, False, c, s, keys, outputs, now, hits, answers)
+    return _run_as(c.policy, len(c.rows) > 1, c, s, keys, outputs, now, hits, answers)
+
+
+@kernel
+def _lines(c, key, lines):  # type: ignore[no-untyped-def]
+    """Write the line of each way in which `key` may lie."""
+    for way in range(c.ways):
+        lines[way] = line_of(c.rows, 0, c.ways, key & c.payload_mask, way)
+
+
+@kernel
+def _touch(c, s, line, now):  # type: ignore[no-untyped-def]
+    """Note that a line was used."""
+    touch_line(c.policy, c.ways, s.order, line, now)
+
+
+@kernel
+def _claim(c, s, key, now):  # type: ignore[no-untyped-def]
+    """Return the line that a key gets."""
+    return claim_line(c, s, 0, 0, key, now)
 
 
 class CacheRun(NamedTuple):
@@ -251,7 +258,7 @@ class RoutingCache:
         if line is None:
             return None
         s = self.state
-        touch_line(self.tables.policy, self.ways, s.order, line, self.tick(1))
+        _touch(self.tables, s, line, self.tick(1))
         return int(s.outputs[line])
 
     def fill(self, key: int, output: int) -> int | None:
@@ -269,10 +276,9 @@ class RoutingCache:
             return None
         c, s, now = self.tables, self.state, self.tick(1)
         if line is not None:
-            touch_line(c.policy, self.ways, s.order, line, now)
+            _touch(c, s, line, now)
             return None
-        word = key & c.payload_mask
-        line = claim_line(c.rows, self.ways, c.policy, s.tags, s.order, s.shift_register, word, now)
+        line = int(_claim(c, s, key, now))
         evicted = int(s.tags[line])
         s.tags[line], s.outputs[line] = key, output
         self.count(fills=1, evictions=evicted != EMPTY)
@@ -357,8 +363,9 @@ class RoutingCache:
 
     def _lines(self, key: int) -> list[int]:
         self._check_key(key)
-        c = self.tables
-        return [int(line_of(c.rows, self.ways, key & c.payload_mask, way)) for way in range(self.ways)]
+        lines = np.empty(self.ways, np.int64)
+        _lines(self.tables, key, lines)
+        return [int(line) for line in lines]
 
     def _where(self, key: int) -> int | None:
         return next((line for line in self._lines(key) if self.state.tags[line] == key), None)

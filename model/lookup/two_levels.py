@@ -6,66 +6,103 @@
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from hopforge.model.config.lookup import SECOND_CONTENTS
-from hopforge.model.kernel.compile import kernel
+from hopforge.model.kernel.array_record import ArrayRecord
+from hopforge.model.kernel.compile import inner, kernel
 from hopforge.model.lookup.cache_lines import EMPTY, CacheState, CacheTables, claim_line, find_line, touch_line
 from hopforge.model.lookup.routing_cache import RoutingCache
 
-__all__ = ["EXCLUSIVE", "INCLUSIVE", "NINE", "TwoLevelCounts", "get_line", "put_line", "put_lines", "run_two_levels"]
+__all__ = [
+    "EXCLUSIVE", "INCLUSIVE", "NINE", "CacheLevels", "TwoLevelCounts", "get_second", "put_first", "put_lines",
+    "run_two_levels",
+]  # fmt: skip
 
 NINE, INCLUSIVE, EXCLUSIVE = range(len(SECOND_CONTENTS))
 
 
-@kernel
-def get_line(c, sets, s, cache, key, now):  # type: ignore[no-untyped-def]
-    """Look `key` up in one of many caches of the kind `c`; return whether it hits."""
-    first, last = cache * sets * c.ways, (cache + 1) * sets * c.ways
-    line = find_line(c.rows, len(c.rows) > 1, s.tags[first:last], c.ways, key, key & c.payload_mask)
+class CacheLevels(ArrayRecord):
+    """Many first-level caches and the second levels behind them, for kernels.
+
+    Attributes
+    ----------
+    tables1, tables2 : CacheTables
+        What the caches of each level are.
+    state1, state2 : CacheState
+        What they hold.
+    lines1, lines2 : int
+        Lines of a cache.
+    content : int
+        `NINE`, `INCLUSIVE` or `EXCLUSIVE`.
+    behind : ndarray, int64[cache]
+        Second level of each first-level cache.
+    caches : ndarray, int64[second level + 1]
+        First-level caches of each second level: a range.
+    """
+
+    tables1: CacheTables
+    tables2: CacheTables
+    state1: CacheState
+    state2: CacheState
+    lines1: int
+    lines2: int
+    content: int
+    behind: NDArray[np.int64]
+    caches: NDArray[np.int64]
+
+
+@inner
+def get_line(c, s, begin, key, now):  # type: ignore[no-untyped-def]
+    """Look `key` up in a cache of the kind `c` whose lines begin at `begin`; return whether it hits."""
+    line = find_line(c.rows, len(c.rows) > 1, s.tags, begin, c.ways, key, key & c.payload_mask)
     if line < 0:
         return False
-    touch_line(c.policy, c.ways, s.order[first:last], line, now)
+    touch_line(c.policy, c.ways, s.order, line, now)
     return True
 
 
-@kernel
-def put_line(c, sets, s, cache, key, now):  # type: ignore[no-untyped-def]
-    """Fill `key` into one of many caches of the kind `c`; return the key that was written over, or `EMPTY`."""
-    first, last = cache * sets * c.ways, (cache + 1) * sets * c.ways
-    tags = s.tags[first:last]
-    line = claim_line(
-        c.rows, c.ways, c.policy, tags, s.order[first:last], s.shift_register[cache:cache + 1],
-        key & c.payload_mask, now,
-    )  # fmt: skip
-    gone = tags[line]
-    tags[line] = key
+@inner
+def put_line(c, s, cache, begin, key, now):  # type: ignore[no-untyped-def]
+    """Fill `key` into a cache of the kind `c`; return the key that was written over, or `EMPTY`."""
+    line = claim_line(c, s, cache, begin, key, now)
+    gone = s.tags[line]
+    s.tags[line] = key
     return gone
 
 
-@kernel
-def _remove_line(c, sets, s, cache, key):  # type: ignore[no-untyped-def]
-    """Remove `key` from one of many caches of the kind `c`; return whether it was there."""
-    first, last = cache * sets * c.ways, (cache + 1) * sets * c.ways
-    line = find_line(c.rows, len(c.rows) > 1, s.tags[first:last], c.ways, key, key & c.payload_mask)
+@inner
+def _remove_line(c, s, begin, key):  # type: ignore[no-untyped-def]
+    """Remove `key` from a cache of the kind `c`; return whether it was there."""
+    line = find_line(c.rows, len(c.rows) > 1, s.tags, begin, c.ways, key, key & c.payload_mask)
     if line < 0:
         return False
-    s.tags[first + line] = EMPTY
+    s.tags[line] = EMPTY
     return True
 
 
-@kernel
-def put_lines(content, c1, sets1, s1, c2, sets2, s2, caches, cache, second, key, found, now):  # type: ignore[no-untyped-def]
+@inner
+def get_second(levels, cache, key, now):  # type: ignore[no-untyped-def]
+    """Look `key` up in the second level behind a cache; return whether it hits."""
+    return get_line(levels.tables2, levels.state2, levels.behind[cache] * levels.lines2, key, now)
+
+
+@inner
+def put_first(levels, cache, key, now):  # type: ignore[no-untyped-def]
+    """Fill `key` into a first-level cache; return the key that was written over, or `EMPTY`."""
+    return put_line(levels.tables1, levels.state1, cache, cache * levels.lines1, key, now)
+
+
+@inner
+def put_lines(levels, cache, key, found, now):  # type: ignore[no-untyped-def]
     """Fill `key` after a miss of the first level.
 
     Parameters
     ----------
-    content : int
-        `NINE`, `INCLUSIVE` or `EXCLUSIVE`.
-    caches : ndarray, int64[second + 1]
-        First-level caches of each second level: a range.
-    cache, second : int
-        Of the first level, and behind it.
+    levels : CacheLevels
+        The caches.
+    cache : int
+        Of the first level.
     found : bool
         Whether the second level held it.
 
@@ -74,20 +111,21 @@ def put_lines(content, c1, sets1, s1, c2, sets2, s2, caches, cache, second, key,
     tuple of int
         Key that left the cache of the first level (or `EMPTY`), lines that a second level took away from first ones.
     """
-    back = 0
-    if content == EXCLUSIVE:
+    second, back = levels.behind[cache], 0
+    c2, s2, begin = levels.tables2, levels.state2, second * levels.lines2
+    if levels.content == EXCLUSIVE:
         if found:
-            _remove_line(c2, sets2, s2, second, key)
-        gone = put_line(c1, sets1, s1, cache, key, now)
-        if gone != EMPTY and not get_line(c2, sets2, s2, second, gone, now):
-            put_line(c2, sets2, s2, second, gone, now)
+            _remove_line(c2, s2, begin, key)
+        gone = put_first(levels, cache, key, now)
+        if gone != EMPTY and not get_line(c2, s2, begin, gone, now):
+            put_line(c2, s2, second, begin, gone, now)
         return gone, back
     if not found:
-        lost = put_line(c2, sets2, s2, second, key, now)
-        if content == INCLUSIVE and lost != EMPTY:
-            for other in range(caches[second], caches[second + 1]):
-                back += _remove_line(c1, sets1, s1, other, lost)
-    return put_line(c1, sets1, s1, cache, key, now), back
+        lost = put_line(c2, s2, second, begin, key, now)
+        if levels.content == INCLUSIVE and lost != EMPTY:
+            for other in range(levels.caches[second], levels.caches[second + 1]):
+                back += _remove_line(levels.tables1, levels.state1, other * levels.lines1, lost)
+    return put_first(levels, cache, key, now), back
 
 
 class TwoLevelCounts(NamedTuple):
@@ -105,10 +143,6 @@ class TwoLevelCounts(NamedTuple):
     second_hits: int
     tcam: int
     back: int
-
-
-def _many(one: RoutingCache, caches: int) -> tuple[CacheTables, CacheState]:
-    return one.tables, CacheState(*(np.tile(array, caches) for array in one.state))
 
 
 def run_two_levels(ports: ArrayLike, keys: ArrayLike, first: RoutingCache, second: RoutingCache, content: str) -> (
@@ -133,22 +167,26 @@ def run_two_levels(ports: ArrayLike, keys: ArrayLike, first: RoutingCache, secon
     """
     at, words = np.asarray(ports, np.int64), np.asarray(keys, np.int64)
     count = int(at.max(initial=0)) + 1
-    c1, s1 = _many(first, count)
-    c2, s2 = _many(second, 1)
-    kind, caches = SECOND_CONTENTS.index(content), np.array([0, count])
-    hits = _run(kind, c1, first.sets, s1, c2, second.sets, s2, caches, at, words)
+    levels = CacheLevels(
+        tables1=first.tables, tables2=second.tables,
+        state1=first.state.repeated(count), state2=second.state.repeated(1), lines1=first.entries,
+        lines2=second.entries, content=SECOND_CONTENTS.index(content),
+        behind=np.zeros(count, np.int64), caches=np.array([0, count]),
+    )  # fmt: skip
+    hits = _run(levels, at, words)
     return TwoLevelCounts(int(hits[0]), int(hits[1]), len(words) - int(hits[0] + hits[1]), int(hits[2]))
 
 
 @kernel
-def _run(content, c1, sets1, s1, c2, sets2, s2, caches, ports, keys):  # type: ignore[no-untyped-def]
+def _run(levels, ports, keys):  # type: ignore[no-untyped-def]
     first = second = back = 0
     for now in range(len(keys)):
-        if get_line(c1, sets1, s1, ports[now], keys[now], now):
+        cache, key = ports[now], keys[now]
+        if get_line(levels.tables1, levels.state1, cache * levels.lines1, key, now):
             first += 1
             continue
-        found = get_line(c2, sets2, s2, 0, keys[now], now)
+        found = get_second(levels, cache, key, now)
         second += found
-        _, taken = put_lines(content, c1, sets1, s1, c2, sets2, s2, caches, ports[now], 0, keys[now], found, now)
+        _, taken = put_lines(levels, cache, key, found, now)
         back += taken
     return first, second, back

@@ -11,6 +11,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from hopforge.model.kernel.compile import kernel
 from hopforge.model.topology.base import Topology, TopologyError
 
 LinkRule = Literal["own_first", "destination", "hash", "adaptive"]
@@ -141,7 +142,7 @@ def chosen_link(entries: Any, first: int, links: int, mine: int, number: int, ow
     return entries[first + number]
 
 
-@njit
+@kernel
 def _fill_group_ports(entries: Any, table: Any, p: int, a: int, own_first: bool) -> None:
     groups, links = table.shape[1], table.shape[2]
     for router in range(table.shape[0]):

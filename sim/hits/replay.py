@@ -25,7 +25,7 @@ from hopforge.model.lookup.params import MEMBER_BITS
 from hopforge.model.lookup.reference_stack import ReferenceStacks
 from hopforge.model.lookup.routes import Paths, Routes
 from hopforge.model.lookup.routing_cache import RoutingCache
-from hopforge.model.lookup.two_levels import NINE
+from hopforge.model.lookup.two_levels import NINE, CacheLevels
 from hopforge.model.topology import Topology
 from hopforge.model.topology.parallel_links import links_of_a_pair
 from hopforge.sim.hits.cache_inputs import CacheInputs, cache_inputs
@@ -83,8 +83,9 @@ class _Level:
             )
         self.tables: CacheTables = one.tables
         self.sets = one.sets
-        start = one.state._replace(outputs=np.empty(0, np.int64))  # every path is known, the lines need not answer
-        self.state = CacheState(*(np.tile(array, caches) for array in start))
+        self.lines = one.entries
+        start = one.state.with_fields(outputs=np.empty(0, np.int64))  # every path is known: the lines need not answer
+        self.state: CacheState = start.repeated(caches)
 
 
 def _link_shift(config: Config, topology: Topology, reduction: NodeReduction) -> int:
@@ -170,11 +171,15 @@ class Replay:
                 entries=second.entries, ways=second.ways, policy=second.policy, crc=section.crc,
                 address_bits=config.address.width_bits, random_seed=section.random_seed,
             )  # fmt: skip
-        self._content = NINE if second is None else SECOND_CONTENTS.index(second.content)
         of_switch = second is not None and second.per == "switch"
-        self._behind, self._ranges = _second_levels(self.inputs, of_switch=of_switch)
-        self._second = _Level(one, len(self._ranges) - 1 if self._two else 1)
-        self._back = np.zeros(len(self._ranges) - 1, np.int64)
+        behind, ranges = _second_levels(self.inputs, of_switch=of_switch)
+        last = _Level(one, len(ranges) - 1 if self._two else 1)
+        self._levels = CacheLevels(
+            tables1=self._first.tables, tables2=last.tables, state1=self._first.state, state2=last.state,
+            lines1=self._first.lines, lines2=last.lines, behind=behind, caches=ranges,
+            content=NINE if second is None else SECOND_CONTENTS.index(second.content),
+        )  # fmt: skip
+        self._back = np.zeros(len(ranges) - 1, np.int64)
         self._stacks = ReferenceStacks(self.inputs.caches, section.entries if section.enabled else 0)
         if self._spread is not None:
             self._spread.check_rows(config)
@@ -207,7 +212,7 @@ class Replay:
     def set_numbers(self, keys: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return the set of each key in a first-level cache that is not skewed."""
         rows = np.empty((len(keys), 1), np.int64)
-        one = self._first.tables._replace(ways=1)
+        one = self._first.tables.with_fields(ways=1)
         lines_of_hops(one, 0, np.zeros(len(keys), np.int32), keys, rows)
         return rows.reshape(-1)
 
@@ -287,10 +292,8 @@ class Replay:
         if self.enabled:
             lines_of_hops(self._first.tables, self._first.sets, caches, keys, lines)
         delivered, lookups = send_packets(
-            self._first.tables, self._first.state, self._second.tables, self._second.state,
-            (self.enabled, self._two, self._content, self._first.sets, self._second.sets), self._stacks.arrays,
-            self._stacks.entries, of_packet, matched, w.first, caches, keys, w.slots,
-            lines, self._now, self._counts, (self._behind, self._ranges), self._back,
+            self._levels, self.enabled, self._two, self._stacks.arrays, self._stacks.entries, of_packet, matched,
+            w.first, caches, keys, w.slots, lines, self._now, self._counts, self._back,
         )  # fmt: skip
         self._now += lookups
         self.packets += len(of_packet)

@@ -1,13 +1,12 @@
 """Packets through the caches of their paths, lookup after lookup.
 
-Arrays taken from a tuple, and slices, are reference-counted, which costs more than a lookup: the common case, a hit in
-the first level, uses neither, and finds the lines of each hop worked out.
+The common case, a hit in the first level, finds the lines of each hop worked out.
 """
 
 from hopforge.model.kernel.compile import kernel
 from hopforge.model.lookup.cache_lines import EMPTY, hash_row, touch_line
 from hopforge.model.lookup.reference_stack import CAPACITY, COMPULSORY, reference_lookup
-from hopforge.model.lookup.two_levels import get_line, put_line, put_lines
+from hopforge.model.lookup.two_levels import get_second, put_first, put_lines
 from hopforge.sim.hits.replay_result import COUNTS
 
 __all__ = ["lines_of_hops", "send_packets"]
@@ -26,15 +25,14 @@ def lines_of_hops(c, sets, caches, keys, lines):  # type: ignore[no-untyped-def]
 
 @kernel
 def send_packets(  # type: ignore[no-untyped-def]
-    c1, s1, c2, s2, levels, stacks, entries, of_packet, matched, first, caches, keys, slots, lines, now, counts,
-    behind, back,
+    levels, enabled, two, stacks, entries, of_packet, matched, first, caches, keys, slots, lines, now, counts, back,
 ):
     """Send packets; return how many were delivered and how many lookups they made."""
-    enabled, two, content, sets1, sets2 = levels
-    of_cache, ranges = behind
-    head, tail, held, newer, older, status = stacks
-    tags, order = s1.tags, s1.order
-    ways, policy = c1.ways, c1.policy
+    head, tail, held, newer, older, status = (
+        stacks.head, stacks.tail, stacks.held, stacks.newer, stacks.older, stacks.status
+    )  # fmt: skip
+    tags, order = levels.state1.tags, levels.state1.order
+    ways, policy = levels.tables1.ways, levels.tables1.policy
     skewed = lines.shape[1] > 1
     begin = now
     delivered = 0
@@ -57,20 +55,18 @@ def send_packets(  # type: ignore[no-untyped-def]
                 counts[_HITS, cache] += 1
                 reference_lookup(head, tail, held, newer, older, status, entries, cache, slots[hop])
                 continue
-            found = two and get_line(c2, sets2, s2, of_cache[cache], key, now)
+            found = two and get_second(levels, cache, key, now)
             counts[_SECOND, cache] += found
             if not (found or all_match or matched[hop]):
                 counts[_UNMATCHED, cache] += 1
                 dropped = True
                 break
             if two:
-                gone, taken = put_lines(
-                    content, c1, sets1, s1, c2, sets2, s2, ranges, cache, of_cache[cache], key, found, now
-                )
+                gone, taken = put_lines(levels, cache, key, found, now)
                 counts[_EVICTIONS, cache] += gone != EMPTY
-                back[of_cache[cache]] += taken
+                back[levels.behind[cache]] += taken
             elif enabled:
-                counts[_EVICTIONS, cache] += put_line(c1, sets1, s1, cache, key, now) != EMPTY
+                counts[_EVICTIONS, cache] += put_first(levels, cache, key, now) != EMPTY
             cause = reference_lookup(head, tail, held, newer, older, status, entries, cache, slots[hop])
             if cause == COMPULSORY:
                 counts[_COMPULSORY, cache] += 1

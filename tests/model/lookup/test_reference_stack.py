@@ -11,7 +11,8 @@ from hopforge.model.lookup.reference_stack import CAPACITY, COMPULSORY, HIT, Ref
 
 @njit
 def run(stacks, entries, caches, slots, result):
-    head, tail, held, newer, older, status = stacks
+    head, tail, held = stacks.head, stacks.tail, stacks.held
+    newer, older, status = stacks.newer, stacks.older, stacks.status
     for index in range(len(slots)):
         result[index] = reference_lookup(
             head, tail, held, newer, older, status, entries, caches[index], slots[index]

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from hopforge.model.config import parse_config
-from hopforge.model.lookup.cache_lines import CacheTables
 from hopforge.model.lookup.golden.two_levels import LevelShape, run_levels
 from hopforge.model.lookup.routing_cache import RoutingCache
 from hopforge.model.lookup.two_level_cache import TwoLevelCache
@@ -29,7 +28,7 @@ def cache_of(entries: int, ways: int, index: str) -> RoutingCache:
     cache = RoutingCache(entries=entries, ways=ways)
     if index == "mod":
         low = CrcMatrix(tuple(1 << bit for bit in range(cache.row_bits)), 0)
-        cache.tables = CacheTables(np.array([affine_tables(low, 24)]), *cache.tables[1:])
+        cache.tables = cache.tables.with_fields(rows=np.array([affine_tables(low, 24)]))
     return cache
 
 

@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 from hopforge.model.config import load_config, parse_config
-from hopforge.model.lookup.cache_lines import CacheState
 from hopforge.model.lookup.human_keys import dragonfly_key, fat_tree_key, mesh_key, torus_key
 from hopforge.model.lookup.key_ports import KeyPorts
 from hopforge.model.lookup.node_reduction import NodeReduction
@@ -112,7 +111,7 @@ class Golden:
 
     def __call__(self):
         cache = copy.copy(self.template)
-        cache.state = CacheState(*(array.copy() for array in cache.state))
+        cache.state = cache.state.repeated(1)
         cache.counters = dict(cache.counters)
         return Golden.One(cache)
 

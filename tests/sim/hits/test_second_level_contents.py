@@ -64,5 +64,5 @@ def test_each_switch_has_one_second_level_with_shared_engines() -> None:
     setup = prepare_hits(parse_config(text))
     inputs = setup.caches.inputs
     assert inputs.caches_of_a_switch == 3
-    assert np.array_equal(setup.caches._behind, inputs.router)
+    assert np.array_equal(setup.caches._levels.behind, inputs.router)
     assert run_hits(parse_config(text)).totals["second_level_hits"] > 0
