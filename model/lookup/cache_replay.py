@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from hopforge.model.kernel.compile import kernel
+from hopforge.model.kernel.compile import inlined, kernel
 from hopforge.model.lookup.cache_lines import EMPTY, claim_line, find_line, touch_line
 from hopforge.model.lookup.key_kernel import reduce_key
 from hopforge.model.lookup.miss_causes import miss_causes
@@ -21,7 +21,7 @@ from hopforge.model.lookup.routing_cache import RoutingCache
 __all__ = ["ReplayCounts", "replay", "replay_streams"]
 
 
-@kernel(inline="always")
+@inlined
 def _replay_as(policy, skewed, t, own, level, c, s, dst, now):  # type: ignore[no-untyped-def]
     hits = evictions = 0
     for index in range(len(dst)):

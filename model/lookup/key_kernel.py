@@ -1,11 +1,10 @@
 """Node reduction inside kernels: encoded keys of destinations."""
 
-from typing import NamedTuple
-
 import numpy as np
 from numpy.typing import NDArray
 
-from hopforge.model.kernel.compile import kernel
+from hopforge.model.kernel.array_record import ArrayRecord
+from hopforge.model.kernel.compile import inlined, kernel
 from hopforge.model.lookup.params import MEMBER_BITS
 from hopforge.model.numbers.crc import table_crc
 
@@ -19,7 +18,7 @@ _ARBITRARY, _MESH, _TORUS, _FAT_TREE, _DRAGONFLY = range(5)
 _VALUE_SHIFT = MEMBER_BITS + KIND_BITS
 
 
-class KeyTables(NamedTuple):
+class KeyTables(ArrayRecord):
     """A `NodeReduction` for kernels; argument of `reduce_key`.
 
     Attributes
@@ -32,12 +31,12 @@ class KeyTables(NamedTuple):
         Grid: dimensions n. Fat tree: n. Else 0.
     half : ndarray, int64[digit]
         Torus: ⌊k_i/2⌋. Mesh: larger than any digit.
-    highest : bool
-        Up choice is the highest mismatch.
+    highest : int
+        1: up choice is the highest mismatch.
     members : int
         Link-aggregation members.
-    modulo : bool
-        Member is d mod members, else CRC(d) mod members.
+    modulo : int
+        1: member is d mod members, else CRC(d) mod members.
     crc : ndarray, uint64[byte, 256]
         `model.numbers.crc.crc_tables` of the address.
     digit_of : ndarray, int64[64]
@@ -49,14 +48,14 @@ class KeyTables(NamedTuple):
     chunk_bits: int
     digits: int
     half: NDArray[np.int64]
-    highest: bool
+    highest: int
     members: int
-    modulo: bool
+    modulo: int
     crc: NDArray[np.uint64]
     digit_of: NDArray[np.int64]
 
 
-@kernel(inline="always")
+@inlined
 def _grid_payload(t, own, dst):  # type: ignore[no-untyped-def]
     differ = (dst ^ own) & ((1 << (t.digits * t.chunk_bits)) - 1)
     if differ == 0:
@@ -70,7 +69,7 @@ def _grid_payload(t, own, dst):  # type: ignore[no-untyped-def]
     return ((1 + minus) << (t.address_bits - _VALUE_SHIFT)) | i
 
 
-@kernel(inline="always")
+@inlined
 def _fat_tree_payload(t, own, level, dst):  # type: ignore[no-untyped-def]
     mask = (1 << t.chunk_bits) - 1
     kind = 2
@@ -84,7 +83,7 @@ def _fat_tree_payload(t, own, level, dst):  # type: ignore[no-untyped-def]
     return (kind << (t.address_bits - _VALUE_SHIFT)) | value
 
 
-@kernel(inline="always")
+@inlined
 def _dragonfly_payload(t, own, dst):  # type: ignore[no-untyped-def]
     k = t.chunk_bits
     mask = (1 << k) - 1
@@ -98,7 +97,7 @@ def _dragonfly_payload(t, own, dst):  # type: ignore[no-untyped-def]
     return dst & mask
 
 
-@kernel(inline="always")
+@inlined
 def reduce_key(t, own, level, dst):  # type: ignore[no-untyped-def]
     """Return the encoded key of one destination at one switch; for use in kernels, checks nothing.
 

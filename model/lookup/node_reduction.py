@@ -486,7 +486,7 @@ class NodeReduction:
             digit_of[product >> 58] = bit // self.address.chunk_bits
         return KeyTables(
             mode=MODES.index(self.mode), address_bits=self.address.width_bits, chunk_bits=self.address.chunk_bits,
-            digits=n, half=np.array([*half, 0], dtype=np.int64), highest=self.up_choice == "highest_mismatch",
-            members=self.members, modulo=self.member_hash == "modulo",
+            digits=n, half=np.array([*half, 0], dtype=np.int64), highest=int(self.up_choice == "highest_mismatch"),
+            members=self.members, modulo=int(self.member_hash == "modulo"),
             crc=crc_tables(self.crc, self.address.width_bits), digit_of=digit_of,
         )  # fmt: skip

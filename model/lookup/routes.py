@@ -11,9 +11,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from hopforge.model.config.lookup import AddressConfig
-from hopforge.model.kernel.compile import kernel
+from hopforge.model.kernel.array_record import ArrayRecord
+from hopforge.model.kernel.compile import inlined, kernel
 from hopforge.model.lookup.human_keys import UpChoice
-from hopforge.model.lookup.key_kernel import KIND_BITS, reduce_key
+from hopforge.model.lookup.key_kernel import KIND_BITS, KeyTables, reduce_key
 from hopforge.model.lookup.node_reduction import NodeReduction
 from hopforge.model.lookup.params import MEMBER_BITS
 from hopforge.model.numbers.address import AddressFormat
@@ -29,7 +30,45 @@ from hopforge.model.topology.parallel_links import (
 )
 from hopforge.model.topology.routing_table import shortest_path_ports
 
-_Arrays = tuple[Any, ...]
+
+class _RouteTables(ArrayRecord):
+    """`Routes` for kernels.
+
+    Attributes
+    ----------
+    keys : KeyTables
+        The reduction.
+    own, level : ndarray, int64[router]
+        Places of the switches.
+    ports : ndarray, int32[router, key or router]
+        Output ports.
+    host_address, host_router, host_port : ndarray [host]
+        Where hosts are.
+    links, hashed : int
+        Links of a pair of groups; 1: a hash chooses among parallel ones.
+    count, parallel : ndarray, int32[router, port], int32[router, port, number]
+        Parallel links (`ParallelPorts`).
+    """
+
+    keys: KeyTables
+    own: NDArray[np.int64]
+    level: NDArray[np.int64]
+    ports: NDArray[np.int32]
+    host_address: NDArray[np.int64]
+    host_router: NDArray[np.int32]
+    host_port: NDArray[np.int32]
+    links: int
+    hashed: int
+    count: NDArray[np.int32]
+    parallel: NDArray[np.int32]
+
+
+class _Neighbours(ArrayRecord):
+    """Where ports lead, and the hosts at them: int32[router, port] of a `Topology`."""
+
+    peer_router: NDArray[np.int32]
+    peer_port: NDArray[np.int32]
+    host_at: NDArray[np.int32]
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,15 +167,18 @@ class Routes:
         A host's path to itself enters and leaves its own switch.
         """
         source, destination = np.asarray(sources, np.int64), np.asarray(destinations, np.int64)
-        network = (self.topology.peer_router, self.topology.peer_port, self.topology.host_at)
-        table = self._port_table(len(source))
+        topology = self.topology
+        network = _Neighbours(
+            peer_router=topology.peer_router, peer_port=topology.peer_port, host_at=topology.host_at
+        )
+        tables, table = self._arrays, self._port_table(len(source))
         first = np.zeros(len(source) + 1, np.int64)
         none = np.empty(0, np.int32)
-        wrong = _walk(self._arrays, table, network, source, destination, first, none, none, none)
+        wrong = _walk(tables, table, network, source, destination, first, none, none, none)
         assert wrong < 0, f"the path of pair {wrong} does not end at its host"
         np.cumsum(first, out=first)
         router, port, output = (np.empty(first[-1], np.int32) for _ in range(3))
-        _walk(self._arrays, table, network, source, destination, first, router, port, output)
+        _walk(tables, table, network, source, destination, first, router, port, output)
         return Paths(first, router, port, output)
 
     def _port_table(self, paths: int) -> NDArray[np.int32]:
@@ -151,13 +193,14 @@ class Routes:
         return self.output_ports(np.arange(topology.routers)[:, np.newaxis], np.arange(topology.hosts))
 
     @property
-    def _arrays(self) -> _Arrays:
+    def _arrays(self) -> _RouteTables:
         topology = self.topology
-        return (
-            self.reduction.tables, self._own, self._level, self._table,
-            topology.host_address, topology.host_router, topology.host_port, links_of_a_pair(topology),
-            self.links == "hash", self._parallel.links, self._parallel.ports,
-        )
+        return _RouteTables(
+            keys=self.reduction.tables, own=self._own, level=self._level, ports=self._table,
+            host_address=topology.host_address, host_router=topology.host_router, host_port=topology.host_port,
+            links=links_of_a_pair(topology), hashed=int(self.links == "hash"), count=self._parallel.links,
+            parallel=self._parallel.ports,
+        )  # fmt: skip
 
 
 def _flat(*arrays: NDArray[Any]) -> list[NDArray[np.int64]]:
@@ -206,51 +249,53 @@ _VALUE_SHIFT = MEMBER_BITS + KIND_BITS
 _KIND_MASK = (1 << KIND_BITS) - 1
 
 
-@kernel(inline="always")
-def _output(arrays, router, source, host):  # type: ignore[no-untyped-def]
-    keys, own, level, table, host_address, host_router, host_port, links, hashed, count, parallel = arrays
+@inlined
+def _output(t, router, source, host):  # type: ignore[no-untyped-def]
+    keys, table, host_router, count, hashed = t.keys, t.ports, t.host_router, t.count, t.hashed
     if keys.mode == 0:
         if router == host_router[host]:
-            return host_port[host]
+            return t.host_port[host]
         port = table[router, host_router[host]]
         if port >= 0 and count[router, port] > 1:
-            port = parallel[router, port, link_number(source, host, hashed) % count[router, port]]
+            port = t.parallel[router, port, link_number(source, host, hashed) % count[router, port]]
         return port
-    key = reduce_key(keys, own[router], level[router], host_address[host])
+    key = reduce_key(keys, t.own[router], t.level[router], t.host_address[host])
     shift = keys.address_bits - _VALUE_SHIFT
-    kind, value, width = (key >> shift) & _KIND_MASK, key & ((1 << shift) - 1), table.shape[1] // (2 + links)
-    if links > 1 and kind == 2:
-        value = value * links + link_number(source, host, hashed) % links
+    kind, value, width = (key >> shift) & _KIND_MASK, key & ((1 << shift) - 1), table.shape[1] // (2 + t.links)
+    if t.links > 1 and kind == 2:
+        value = value * t.links + link_number(source, host, hashed) % t.links
     return table[router, kind * width + value]
 
 
 @kernel
-def _output_ports(arrays, router, source, host, result):  # type: ignore[no-untyped-def]
+def _output_ports(t, router, source, host, result):  # type: ignore[no-untyped-def]
     for index in range(len(router)):
-        result[index] = _output(arrays, router[index], source[index], host[index])
+        result[index] = _output(t, router[index], source[index], host[index])
 
 
 @kernel
-def _link_keys(arrays, router, source, host, result):  # type: ignore[no-untyped-def]
-    keys, own, level, table, host_address, host_router, _, links, hashed, count, _ = arrays
+def _link_keys(t, router, source, host, result):  # type: ignore[no-untyped-def]
+    keys, table, host_router = t.keys, t.ports, t.host_router
     shift = keys.address_bits - _VALUE_SHIFT
     for index in range(len(router)):
         here, goal = router[index], host[index]
         many = 1
         if keys.mode == 0:
             port = table[here, host_router[goal]]
-            if hashed and here != host_router[goal] and port >= 0:
-                many = count[here, port]
-        elif links > 1 and (reduce_key(keys, own[here], level[here], host_address[goal]) >> shift) & _KIND_MASK == 2:
-            many = links
-        result[index] = link_number(source[index], goal, hashed) % many
+            if t.hashed and here != host_router[goal] and port >= 0:
+                many = t.count[here, port]
+        elif t.links > 1:
+            key = reduce_key(keys, t.own[here], t.level[here], t.host_address[goal])
+            if (key >> shift) & _KIND_MASK == 2:
+                many = t.links
+        result[index] = link_number(source[index], goal, t.hashed) % many
 
 
 @kernel
-def _walk(arrays, table, network, source, destination, first, router, port, output):  # type: ignore[no-untyped-def]
+def _walk(t, table, network, source, destination, first, router, port, output):  # type: ignore[no-untyped-def]
     """Without room in `router`: count the hops of path i into ``first[i + 1]``; with room: fill. -1, or a bad path."""
-    peer_router, peer_port, host_at = network
-    host_router, host_port = arrays[5], arrays[6]
+    peer_router, peer_port, host_at = network.peer_router, network.peer_port, network.host_at
+    host_router, host_port = t.host_router, t.host_port
     fill = len(router) > 0
     for index in range(len(source)):
         here = host_router[source[index]]
@@ -260,7 +305,7 @@ def _walk(arrays, table, network, source, destination, first, router, port, outp
             if len(table) > 0:
                 leave = table[here, destination[index]]
             else:
-                leave = _output(arrays, here, source[index], destination[index])
+                leave = _output(t, here, source[index], destination[index])
             if leave < 0 or hop > peer_router.shape[0]:
                 return index
             if fill:
