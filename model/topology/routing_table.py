@@ -5,16 +5,17 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from hopforge.model.kernel.compile import kernel
+from hopforge.model.kernel.compile import WITHOUT_COUNTS, inner, kernel
 from hopforge.model.topology import Topology, TopologyError
 
 MAX_TABLE_ROUTERS = 20_000
 UNREACHABLE = -1
 
 
-@kernel
+@inner
 def _distances_to(target, peer_router, distance, queue):  # type: ignore[no-untyped-def]
-    distance[:] = -1
+    for router in range(len(distance)):
+        distance[router] = -1
     distance[target] = 0
     queue[0] = target
     head, tail = 0, 1
@@ -30,11 +31,9 @@ def _distances_to(target, peer_router, distance, queue):  # type: ignore[no-unty
     return tail
 
 
-@kernel
-def _shortest_ports(peer_router, table):  # type: ignore[no-untyped-def]
+@kernel(**WITHOUT_COUNTS)
+def _shortest_ports(peer_router, distance, queue, table):  # type: ignore[no-untyped-def]
     routers, ports = peer_router.shape
-    distance = np.empty(routers, np.int32)
-    queue = np.empty(routers, np.int32)
     for target in range(routers):
         if _distances_to(target, peer_router, distance, queue) < routers:
             return target
@@ -49,9 +48,8 @@ def _shortest_ports(peer_router, table):  # type: ignore[no-untyped-def]
     return -1
 
 
-@kernel
-def _all_distances(peer_router, targets, table):  # type: ignore[no-untyped-def]
-    queue = np.empty(peer_router.shape[0], np.int32)
+@kernel(**WITHOUT_COUNTS)
+def _all_distances(peer_router, targets, queue, table):  # type: ignore[no-untyped-def]
     for index in range(len(targets)):
         _distances_to(targets[index], peer_router, table[index], queue)
 
@@ -86,7 +84,8 @@ def shortest_path_ports(topology: Topology) -> NDArray[np.int32]:
             "topology", f"{topology.routers} routers are more than the {MAX_TABLE_ROUTERS} of a shortest-path table"
         )
     table = np.full((topology.routers, topology.routers), UNREACHABLE, dtype=np.int32)
-    lost = _shortest_ports(topology.peer_router, table)
+    distance, queue = np.empty(topology.routers, np.int32), np.empty(topology.routers, np.int32)
+    lost = _shortest_ports(topology.peer_router, distance, queue, table)
     if lost >= 0:
         source = int(np.flatnonzero(distances(topology, np.array([lost]))[0] < 0)[0])
         raise TopologyError("topology", f"no path from router {source} to router {lost}")
@@ -116,7 +115,7 @@ def distances(topology: Topology, targets: NDArray[np.integer] | None = None) ->
     refuse_one_way(topology)
     chosen = np.arange(topology.routers) if targets is None else np.asarray(targets)
     table = np.empty((len(chosen), topology.routers), dtype=np.int32)
-    _all_distances(topology.peer_router, chosen.astype(np.int64), table)
+    _all_distances(topology.peer_router, chosen.astype(np.int64), np.empty(topology.routers, np.int32), table)
     return table
 
 

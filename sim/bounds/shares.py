@@ -52,7 +52,7 @@ class MinimalWays:
     def loads(self, rule: int, rate: NDArray[np.float64]) -> NDArray[np.float64]:
         """Load of every channel, float64[router, port], of rates float64[router, router]."""
         load = np.zeros(self.peer.shape)
-        _loads(rule, self.peer, self.distance, self.order, self.paths, rate, load)
+        _loads(rule, self.peer, self.distance, self.order, self.paths, rate, np.zeros(len(self.peer)), load)
         return load
 
     def shares(self, rule: int, router: int, port: int) -> NDArray[np.float64]:
@@ -111,10 +111,10 @@ def _count_paths(peer, distance, order, paths):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _loads(rule, peer, distance, order, paths, rate, load):  # type: ignore[no-untyped-def]
-    flow = np.zeros(len(peer))
+def _loads(rule, peer, distance, order, paths, rate, flow, load):  # type: ignore[no-untyped-def]
     for goal in range(len(peer)):
-        flow[:] = rate[:, goal]
+        for router in range(len(peer)):  # an assignment of the column takes seconds to compile
+            flow[router] = rate[router, goal]
         for i in range(len(peer) - 1, 0, -1):
             router = order[goal, i]
             if flow[router] == 0.0:
