@@ -4,12 +4,13 @@ Source: Kawano's thesis (seed 002), algorithm 2, as spec compact-routing.md read
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hopforge.model.irregular.channels import ChannelList
-from hopforge.model.kernel.compile import kernel
+from hopforge.model.kernel.compile import WITHOUT_COUNTS, inner, kernel
 
 __all__ = ["AcroLayers", "acro_layers"]
 
@@ -36,20 +37,20 @@ class AcroLayers:
         return len(self.order)
 
 
-@kernel
-def _heights(next_channel, target):  # type: ignore[no-untyped-def]
-    """Height and number of deepest leaves below the channel that node u takes towards d, and the longest route.
+_jit: Any = kernel(**WITHOUT_COUNTS)
 
-    uint16[destination, node] and int32[destination, node].
+
+@_jit
+def _heights(next_channel, target, height, deepest, degree, queue):  # type: ignore[no-untyped-def]
+    """Find height and number of deepest leaves below the channel that node u takes towards d; return the longest route.
+
+    uint16[destination, node] and int32[destination, node], zeros; room for a number of each node in the others.
     """
     nodes = next_channel.shape[0]
-    height = np.zeros((nodes, nodes), np.uint16)
-    deepest = np.zeros((nodes, nodes), np.int32)
-    degree = np.empty(nodes, np.int32)
-    queue = np.empty(nodes, np.int32)
     longest = 0
     for d in range(nodes):
-        degree[:] = 0
+        for u in range(nodes):
+            degree[u] = 0
         for u in range(nodes):
             if u != d:
                 degree[target[next_channel[u, d]]] += 1
@@ -77,42 +78,44 @@ def _heights(next_channel, target):  # type: ignore[no-untyped-def]
             if degree[w] == 0:
                 queue[count] = w
                 count += 1
-    return height, deepest, longest
+    return longest
 
 
-@kernel
-def _less(f, weight, a, b):  # type: ignore[no-untyped-def]
-    """Whether channel a is chosen before b (-1: none)."""
+@inner
+def _first_of(f, weight, a, b):  # type: ignore[no-untyped-def]
+    """Return the channel that is chosen before the other one; -1: none."""
     if b < 0:
-        return a >= 0
+        return a
     if a < 0:
-        return False
+        return b
     if f[a] != f[b]:
-        return f[a] < f[b]
+        return a if f[a] < f[b] else b
     if weight[a, f[a]] != weight[b, f[b]]:
-        return weight[a, f[a]] < weight[b, f[b]]
-    return a < b
+        return a if weight[a, f[a]] < weight[b, f[b]] else b
+    return min(a, b)
 
 
-@kernel
+@inner
 def _replay(tree, size, c, f, weight):  # type: ignore[no-untyped-def]
     """Tournament of the channels: play the matches of channel c again, up to the root."""
     node = (size + c) >> 1
     while node > 0:
-        a, b = tree[2 * node], tree[2 * node + 1]
-        tree[node] = a if _less(f, weight, a, b) else b
+        tree[node] = _first_of(f, weight, tree[2 * node], tree[2 * node + 1])
         node >>= 1
 
 
-@kernel
-def _assign(next_channel, neighbours, source, target, users, first_user):  # type: ignore[no-untyped-def]
-    """Sequences of the channels, int32[layer, channel]; `users` lists the destinations of each channel."""
+@_jit
+def _assign(  # type: ignore[no-untyped-def]
+    next_channel, neighbours, source, target, users, first_user, height, deepest, weight, f, has_parent, reached, tree,
+    sequences,
+):
+    """Fill in the sequences of the channels and return how many layers they are.
+
+    `users` lists the destinations of each channel; in `tree`, twice the next power of two of them, channels play for
+    the next place; `weight`, `f`, ``has_parent[d, u]`` (the channel of u towards d still depends on the next one) and
+    ``reached[d, u]`` are zeros.
+    """
     nodes, channels = next_channel.shape[0], len(source)
-    height, deepest, longest = _heights(next_channel, target)
-    weight = np.zeros((channels, max(longest, 1)), np.int64)
-    f = np.zeros(channels, np.int32)
-    # has_parent[d, u]: the channel of u towards d still depends on the next one
-    has_parent = np.zeros((nodes, nodes), np.bool_)
     open_pairs = 0
     for d in range(nodes):
         for u in range(nodes):
@@ -123,22 +126,13 @@ def _assign(next_channel, neighbours, source, target, users, first_user):  # typ
                     has_parent[d, u] = True
                     weight[c, height[d, u]] += deepest[d, u]
                     f[c] = max(f[c], height[d, u])
-    size = 1
-    while size < channels:
-        size *= 2
-    tree = np.empty(2 * size, np.int32)
-    reached = np.zeros((nodes, nodes), np.bool_)
-    sequences = np.empty((8, channels), np.int32)
+    size = len(tree) >> 1
     layers = 0
     while open_pairs > 0:
-        if layers == len(sequences):
-            sequences = np.concatenate((sequences, np.empty_like(sequences)))
-        tree[:] = -1
-        for c in range(channels):
-            tree[size + c] = c
+        for c in range(size):
+            tree[size + c] = c if c < channels else -1
         for node in range(size - 1, 0, -1):
-            a, b = tree[2 * node], tree[2 * node + 1]
-            tree[node] = a if _less(f, weight, a, b) else b
+            tree[node] = _first_of(f, weight, tree[2 * node], tree[2 * node + 1])
         for place in range(channels):
             c = tree[1]
             sequences[layers, place] = c
@@ -167,28 +161,29 @@ def _assign(next_channel, neighbours, source, target, users, first_user):  # typ
                     if tree[size + child] >= 0:
                         _replay(tree, size, child, f, weight)
         layers += 1
-    return sequences[:layers]
+    return layers
 
 
-@kernel
-def _destinations(next_channel, channels):  # type: ignore[no-untyped-def]
-    """Destinations that each channel is used for, in increasing order: list and start of each channel's part."""
+@_jit
+def _destinations(next_channel, users, first, place):  # type: ignore[no-untyped-def]
+    """List the destinations that each channel is used for, in increasing order, and the start of each one's part.
+
+    `first` and `place` are zeros, one of each channel and one more.
+    """
     nodes = next_channel.shape[0]
-    first = np.zeros(channels + 1, np.int64)
     for u in range(nodes):
         for d in range(nodes):
             if u != d:
                 first[next_channel[u, d] + 1] += 1
-    first = np.cumsum(first)
-    users = np.empty(first[-1], np.int32)
-    place = first[:-1].copy()
+    for c in range(1, len(first)):
+        first[c] += first[c - 1]
+        place[c] = first[c]
     for u in range(nodes):
         for d in range(nodes):
             if u != d:
                 c = next_channel[u, d]
                 users[place[c]] = d
                 place[c] += 1
-    return users, first
 
 
 def acro_layers(next_channel: NDArray[np.int32], neighbours: NDArray[np.int32], channels: ChannelList) -> AcroLayers:
@@ -205,8 +200,19 @@ def acro_layers(next_channel: NDArray[np.int32], neighbours: NDArray[np.int32], 
     channels : ChannelList
         Channels of the network.
     """
-    users, first_user = _destinations(next_channel, len(channels.source))
-    sequence = _assign(next_channel, neighbours, channels.source, channels.target, users, first_user)
+    source, target = channels.source, channels.target
+    nodes, number = len(next_channel), len(source)
+    users, first_user = np.empty(nodes * (nodes - 1), np.int32), np.zeros(number + 1, np.int64)
+    _destinations(next_channel, users, first_user, np.zeros_like(first_user))
+    height, deepest = np.zeros((nodes, nodes), np.uint16), np.zeros((nodes, nodes), np.int32)
+    longest = _heights(next_channel, target, height, deepest, np.empty(nodes, np.int32), np.empty(nodes, np.int32))
+    sequences = np.empty((longest, number), np.int32)  # in every layer each route gets on by a channel at least
+    layers = _assign(
+        next_channel, neighbours, source, target, users, first_user, height, deepest,
+        np.zeros((number, max(longest, 1)), np.int64), np.zeros(number, np.int32), np.zeros((nodes, nodes), np.bool_),
+        np.zeros((nodes, nodes), np.bool_), np.empty(2 << max(number - 1, 0).bit_length(), np.int32), sequences,
+    )  # fmt: skip
+    sequence = sequences[:layers].copy()
     order = np.empty_like(sequence)
     rows = np.arange(len(sequence))[:, None]
     order[rows, sequence] = np.arange(sequence.shape[1])[None, :]

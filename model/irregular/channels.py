@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hopforge.model.errors import UserError
-from hopforge.model.kernel.compile import kernel
+from hopforge.model.kernel.compile import WITHOUT_COUNTS, kernel
 
 __all__ = [
     "ChannelList", "TableError", "WorkingSwitches", "channel_list", "check_next_hops", "hop_counts", "next_channels",
@@ -132,13 +132,13 @@ def next_channels(
     return table
 
 
-@kernel
-def _first_loop(next_hop):  # type: ignore[no-untyped-def]
+@kernel(**WITHOUT_COUNTS)
+def _first_loop(next_hop, state):  # type: ignore[no-untyped-def]
     """Pair (source·nodes + destination) that never arrives, or -1."""
     nodes = next_hop.shape[0]
-    state = np.empty(nodes, np.int32)
     for d in range(nodes):
-        state[:] = -1
+        for s in range(nodes):
+            state[s] = -1
         state[d] = nodes
         for s in range(nodes):
             u = s
@@ -165,7 +165,7 @@ def check_next_hops(
         Missing entry, wrong neighbour, or a loop: with the pair and the path.
     """
     table = next_channels(next_hop, channels, working)
-    bad = int(_first_loop(next_hop))
+    bad = int(_first_loop(next_hop, np.empty(len(next_hop), np.int32)))
     if bad >= 0:
         s, d = divmod(bad, next_hop.shape[0])
         path = [s]
@@ -177,10 +177,9 @@ def check_next_hops(
     return table
 
 
-@kernel
-def _fill_hops(next_channel, target, hops):  # type: ignore[no-untyped-def]
+@kernel(**WITHOUT_COUNTS)
+def _fill_hops(next_channel, target, stack, hops):  # type: ignore[no-untyped-def]
     nodes = next_channel.shape[0]
-    stack = np.empty(nodes, np.int32)
     for d in range(nodes):
         for s in range(nodes):
             hops[s, d] = -1
@@ -201,5 +200,5 @@ def _fill_hops(next_channel, target, hops):  # type: ignore[no-untyped-def]
 def hop_counts(next_channel: NDArray[np.int32], channels: ChannelList) -> NDArray[np.int32]:
     """Hops of the path of every pair, int32[source, destination], for a checked table."""
     hops = np.empty(next_channel.shape, np.int32)
-    _fill_hops(next_channel, channels.target, hops)
+    _fill_hops(next_channel, channels.target, np.empty(len(hops), np.int32), hops)
     return hops

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from hopforge.model.errors import UserError
 from hopforge.model.irregular.neighbours import distances
 from hopforge.model.irregular.shortest import shortest_next_hops
-from hopforge.model.kernel.compile import kernel
+from hopforge.model.kernel.compile import WITHOUT_COUNTS, kernel
 
 __all__ = ["LandmarkTables", "cowen", "fitting", "landmark_tables", "thorup_zwick"]
 
@@ -79,28 +79,27 @@ def landmark_tables(
     return LandmarkTables(landmarks, landmark_of, known, np.ascontiguousarray(next_hop))
 
 
-@kernel
-def _cover(order, size, crowded):  # type: ignore[no-untyped-def]
-    """Greedy hitting set of the balls ``order[v, :size]``, and the nodes that are in more than `crowded` of them."""
+@kernel(**WITHOUT_COUNTS)
+def _hit_balls(order, size, crowded, hits, first, place, balls, done, chosen):  # type: ignore[no-untyped-def]
+    """Mark what `_cover` chooses; all that comes after `crowded` are zeros or room."""
     nodes = order.shape[0]
-    hits = np.zeros(nodes, np.int64)
-    first = np.zeros(nodes + 1, np.int64)
     for v in range(nodes):
         for k in range(size):
             hits[order[v, k]] += 1
-    first[1:] = np.cumsum(hits)
-    balls = np.empty(first[-1], np.int32)
-    place = first[:-1].copy()
+    for w in range(nodes):
+        first[w + 1] = first[w] + hits[w]
+        place[w] = first[w]
+        chosen[w] = hits[w] > crowded
     for v in range(nodes):
         for k in range(size):
             w = order[v, k]
             balls[place[w]] = v
             place[w] += 1
-    chosen = hits > crowded
-    done = np.zeros(nodes, np.bool_)
     left = nodes
     while left > 0:
-        best = np.argmax(hits)
+        best = 0
+        for w in range(1, nodes):
+            best = w if hits[w] > hits[best] else best
         chosen[best] = True
         for p in range(first[best], first[best + 1]):
             v = balls[p]
@@ -109,6 +108,14 @@ def _cover(order, size, crowded):  # type: ignore[no-untyped-def]
                 left -= 1
                 for k in range(size):
                     hits[order[v, k]] -= 1
+
+
+def _cover(order: NDArray[np.int32], size: int, crowded: int) -> NDArray[np.int32]:
+    """Greedy hitting set of the balls ``order[v, :size]``, and the nodes that are in more than `crowded` of them."""
+    nodes = len(order)
+    hits, first, place = (np.zeros(nodes + more, np.int64) for more in (0, 1, 0))
+    done, chosen = np.zeros(nodes, np.bool_), np.zeros(nodes, np.bool_)
+    _hit_balls(order, size, crowded, hits, first, place, np.empty(nodes * size, np.int32), done, chosen)
     return np.nonzero(chosen)[0].astype(np.int32)
 
 
@@ -120,7 +127,7 @@ def cowen(distance: NDArray[np.uint8]) -> Callable[[int], NDArray[np.int32]]:
     """
     order = np.argsort(distance, axis=1, kind="stable").astype(np.int32)
     nodes = len(distance)
-    return lambda size: np.asarray(_cover(order, size, int(np.sqrt(nodes * size))))
+    return lambda size: _cover(order, size, int(np.sqrt(nodes * size)))
 
 
 def thorup_zwick(distance: NDArray[np.uint8], generator: Generator) -> Callable[[int], NDArray[np.int32]]:

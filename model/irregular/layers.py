@@ -13,7 +13,7 @@ from hopforge.model.irregular.channels import ChannelList, WorkingSwitches, whol
 from hopforge.model.irregular.dfsssp import dfsssp_layers
 from hopforge.model.irregular.lash import lash_layers, lash_tor_layers, path_starts
 from hopforge.model.irregular.nue import NueTables
-from hopforge.model.kernel.compile import kernel
+from hopforge.model.kernel.compile import WITHOUT_COUNTS, kernel
 
 __all__ = [
     "LAYERS", "LayerError", "Layers", "assign_layers", "check_layers", "check_together", "escape_layers", "nue_layers",
@@ -258,18 +258,16 @@ def _dependencies(next_channel, target, first, starts, layer, count, follows):  
     return -1
 
 
-@kernel
-def _remaining(target, first, follows):  # type: ignore[no-untyped-def]
-    """Take away (layer, channel) that nobody waits for until none is left; marks what cannot be taken away."""
+@kernel(error_model="numpy", **WITHOUT_COUNTS)
+def _take_away(target, first, follows, waited, queue):  # type: ignore[no-untyped-def]
+    """Take away (layer, channel) that nobody waits for until none is left; what cannot be is `waited` for (zeros)."""
     size, degree, count = follows.shape
     channels = len(target)
-    waited = np.zeros(size, np.int64)
     for v in range(size):
         for k in range(degree):
             for t in range(count):
                 if follows[v, k, t]:
                     waited[t * channels + first[target[v % channels]] + k] += 1
-    queue = np.empty(size, np.int64)
     tail = 0
     for v in range(size):
         if waited[v] == 0:
@@ -287,7 +285,6 @@ def _remaining(target, first, follows):  # type: ignore[no-untyped-def]
                     if waited[w] == 0:
                         queue[tail] = w
                         tail += 1
-    return waited > 0
 
 
 def check_layers(
@@ -334,7 +331,9 @@ def check_together(
             found = layers.of_path(s, d)
             s, d = whole_number(s, working), whole_number(d, working)
             raise LayerError(f"from router {s} to router {d}: the layers {found} do not fit the path", pair)
-    left = _remaining(target, first, follows)
+    waited = np.zeros(len(follows), np.int64)
+    _take_away(target, first, follows, waited, np.empty_like(waited))
+    left = waited > 0
     if not left.any():
         return
     # what is left leads backwards into a cycle: go back along it until something repeats

@@ -4,7 +4,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from hopforge.model.errors import UserError
-from hopforge.model.kernel.compile import kernel
+from hopforge.model.kernel.compile import WITHOUT_COUNTS, kernel
 from hopforge.model.topology import Topology
 
 __all__ = ["distances", "neighbour_array", "neighbours_of"]
@@ -52,11 +52,9 @@ def neighbours_of(topology: Topology) -> NDArray[np.int32]:
     return np.where(rows == last, -1, rows)[:, :width].astype(np.int32)
 
 
-@kernel
-def _fill_distances(neighbours, roots, table):  # type: ignore[no-untyped-def]
-    queue = np.empty(neighbours.shape[0], np.int32)
+@kernel(**WITHOUT_COUNTS)
+def _fill_distances(neighbours, roots, queue, table):  # type: ignore[no-untyped-def]
     for row in range(len(roots)):
-        table[row, :] = 255
         table[row, roots[row]] = 0
         queue[0] = roots[row]
         head, tail = 0, 1
@@ -104,7 +102,7 @@ def distances(neighbours: NDArray[np.int32], roots: ArrayLike | None = None) -> 
     """
     nodes = neighbours.shape[0]
     wanted = np.arange(nodes) if roots is None else np.asarray(roots)
-    table = np.empty((len(wanted), nodes), np.uint8)
-    if not _fill_distances(neighbours, wanted.astype(np.int32), table):
+    table = np.full((len(wanted), nodes), 255, np.uint8)
+    if not _fill_distances(neighbours, wanted.astype(np.int32), np.empty(nodes, np.int32), table):
         raise UserError(f"topology: the diameter must be at most {MAX_HOPS} hops for routing tables, and is more")
     return table

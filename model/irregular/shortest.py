@@ -7,7 +7,7 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from hopforge.model.irregular.neighbours import distances
-from hopforge.model.kernel.compile import kernel
+from hopforge.model.kernel.compile import WITHOUT_COUNTS, kernel
 
 __all__ = ["Ties", "shortest_next_hops"]
 
@@ -53,36 +53,34 @@ def _random(neighbours, distance, draws, d, table):  # type: ignore[no-untyped-d
                 wanted -= 1
 
 
-@kernel
-def _balanced(neighbours, distance, table):  # type: ignore[no-untyped-def]
-    """Destination after destination, each over the channels that fewest paths use so far."""
+@kernel(**WITHOUT_COUNTS)
+def _balanced(neighbours, distance, order, load, cost, through, chosen, d, table):  # type: ignore[no-untyped-def]
+    """Column d over the channels that fewest paths use so far; `order`: nodes from the nearest to d on.
+
+    `load` counts paths on the channel to neighbour k, int64[node, k]; the others have room for a number of each node.
+    """
     nodes, degree = neighbours.shape
-    load = np.zeros((nodes, degree), np.int64)  # paths on the channel to neighbour k
-    cost = np.empty(nodes, np.int64)
-    through = np.empty(nodes, np.int64)
-    chosen = np.empty(nodes, np.int32)
-    for d in range(nodes):
-        order = np.argsort(distance[d], kind="mergesort")
-        cost[d] = 0
-        table[d, d] = -1
-        for p in range(1, nodes):
-            u = order[p]
-            best = -1
-            for k in range(degree):
-                w = neighbours[u, k]
-                if w < 0:
-                    break
-                if distance[d, w] + 1 == distance[d, u]:
-                    total = cost[w] + load[u, k]
-                    if best < 0 or total < cost[u]:
-                        best, cost[u] = k, total
-            chosen[u] = best
-            table[u, d] = neighbours[u, best]
-        through[:] = 1
-        for p in range(nodes - 1, 0, -1):
-            u = order[p]
-            load[u, chosen[u]] += through[u]
-            through[table[u, d]] += through[u]
+    cost[d] = 0
+    table[d, d] = -1
+    for p in range(1, nodes):
+        u = order[p]
+        best = -1
+        for k in range(degree):
+            w = neighbours[u, k]
+            if w < 0:
+                break
+            if distance[w] + 1 == distance[u]:
+                total = cost[w] + load[u, k]
+                if best < 0 or total < cost[u]:
+                    best, cost[u] = k, total
+        chosen[u] = best
+        table[u, d] = neighbours[u, best]
+    for u in range(nodes):
+        through[u] = 1
+    for p in range(nodes - 1, 0, -1):
+        u = order[p]
+        load[u, chosen[u]] += through[u]
+        through[table[u, d]] += through[u]
 
 
 def shortest_next_hops(
@@ -121,7 +119,11 @@ def shortest_next_hops(
     if ties == "lowest":
         _lowest(neighbours, distance, table)
     elif ties == "balanced":
-        _balanced(neighbours, distance, table)
+        load = np.zeros(neighbours.shape, np.int64)
+        cost, through, chosen = np.empty(nodes, np.int64), np.empty(nodes, np.int64), np.empty(nodes, np.int32)
+        for d in range(nodes):
+            order = np.argsort(distance[d], kind="stable")
+            _balanced(neighbours, distance[d], order, load, cost, through, chosen, d, table)
     elif generator is not None:
         for d in range(nodes):
             _random(neighbours, distance, generator.random(nodes), d, table)

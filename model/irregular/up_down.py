@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from hopforge.model.errors import UserError
 from hopforge.model.irregular.neighbours import distances
-from hopforge.model.kernel.compile import kernel
+from hopforge.model.kernel.compile import WITHOUT_COUNTS, kernel
 
 __all__ = ["RootChoice", "root_node", "up_down_next_hops"]
 
@@ -53,14 +53,13 @@ def root_node(neighbours: NDArray[np.int32], choice: RootChoice | int) -> int:
     return choice
 
 
-@kernel
-def _fill(neighbours, rank, order, table):  # type: ignore[no-untyped-def]
+@kernel(**WITHOUT_COUNTS)
+def _fill(neighbours, rank, order, cost, queue, table):  # type: ignore[no-untyped-def]
     """Fill columns; `rank` is the place of a node in the order of (level, number), up is towards smaller ranks."""
     nodes, degree = neighbours.shape
-    cost = np.empty(nodes, np.int64)
-    queue = np.empty(nodes, np.int32)
     for d in range(nodes):
-        cost[:] = -1
+        for u in range(nodes):
+            cost[u] = -1
         cost[d], table[d, d], queue[0] = 0, -1, d
         head, tail = 0, 1
         while head < tail:  # ways down, backwards from d
@@ -116,5 +115,5 @@ def up_down_next_hops(neighbours: NDArray[np.int32], root: int) -> NDArray[np.in
     rank = np.empty(nodes, np.int32)
     rank[order] = np.arange(nodes, dtype=np.int32)
     table = np.empty((nodes, nodes), np.int32)
-    _fill(neighbours, rank, order, table)
+    _fill(neighbours, rank, order, np.empty(nodes, np.int64), np.empty(nodes, np.int32), table)
     return table
