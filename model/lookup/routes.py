@@ -169,7 +169,7 @@ class Routes:
         source, destination = np.asarray(sources, np.int64), np.asarray(destinations, np.int64)
         topology = self.topology
         network = _Neighbours(
-            peer_router=topology.peer_router, peer_port=topology.peer_port, host_at=topology.host_at
+            **{name: np.ascontiguousarray(getattr(topology, name)) for name in _Neighbours.names()}
         )
         tables, table = self._arrays, self._port_table(len(source))
         first = np.zeros(len(source) + 1, np.int64)
@@ -196,10 +196,12 @@ class Routes:
     def _arrays(self) -> _RouteTables:
         topology = self.topology
         return _RouteTables(
-            keys=self.reduction.tables, own=self._own, level=self._level, ports=self._table,
-            host_address=topology.host_address, host_router=topology.host_router, host_port=topology.host_port,
-            links=links_of_a_pair(topology), hashed=int(self.links == "hash"), count=self._parallel.links,
-            parallel=self._parallel.ports,
+            keys=self.reduction.tables, links=links_of_a_pair(topology), hashed=int(self.links == "hash"),
+            own=np.ascontiguousarray(self._own), level=np.ascontiguousarray(self._level),
+            ports=np.ascontiguousarray(self._table), host_address=np.ascontiguousarray(topology.host_address),
+            host_router=np.ascontiguousarray(topology.host_router),
+            host_port=np.ascontiguousarray(topology.host_port),
+            count=np.ascontiguousarray(self._parallel.links), parallel=np.ascontiguousarray(self._parallel.ports),
         )  # fmt: skip
 
 

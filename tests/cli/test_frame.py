@@ -323,7 +323,7 @@ def test_no_path_in_a_row_is_cut(capsys: pytest.CaptureFixture[str], monkeypatch
 
 @pytest.mark.parametrize(("words", "said"), [
     (["gen", "rule-cache", "configs/rule_cache.yml", "-o", "FOLDER"], b"writing Verilog of"),
-    (["lint", "configs/rule_cache.yml", "--what", "rule_cache"], b"looking at"),
+    pytest.param(["lint", "configs/rule_cache.yml", "--what", "rule_cache"], b"looking at", marks=pytest.mark.study),
 ])  # fmt: skip
 def test_a_terminal_shows_what_goes_on_while_it_takes_long(tmp_path: Path, words: list[str], said: bytes) -> None:
     screen, terminal = os.openpty()

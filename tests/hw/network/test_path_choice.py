@@ -1,5 +1,6 @@
 """Hosts choose one of several paths in hardware: the unit by itself, and a network beside the simulator."""
 
+import os
 from dataclasses import replace
 
 import numpy as np
@@ -16,6 +17,7 @@ from hopforge.sim.benches.network import NetworkTraffic, record_network
 from hopforge.sim.benches.network_setup import network_setup
 from hopforge.sim.drive.replay import replay_amaranth
 
+STUDY = os.environ.get("HOPFORGE_STUDY") == "1"
 TRAFFIC = NetworkTraffic(load=0.5, cycles=80, seed=4)
 
 
@@ -97,6 +99,8 @@ def test_rtl_is_the_simulator(spread: str, entropy: str, more: str, engines: str
     paths = setup.design.paths
     assert paths is not None and paths.turns == (spread == "entropy")
     assert paths.first == tuple(tuple(int(flow_place(s, d, 3, 2)) for d in range(3)) for s in range(3))
+    if engines and not STUDY:  # the fault does not depend on where routes come from
+        return
     wrong = replace(paths, first=tuple(tuple(1 - path for path in of) for of in paths.first))
     fresh = record_network(config, TRAFFIC, replace(setup, design=replace(setup.design, paths=wrong)))
     assert replay_amaranth(fresh.component, fresh.replay, to_first=True).first is not None

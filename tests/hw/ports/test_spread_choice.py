@@ -2,6 +2,7 @@
 
 import itertools
 import json
+import os
 from dataclasses import replace
 from pathlib import Path
 
@@ -23,6 +24,7 @@ from hopforge.sim.benches.network import NetworkTraffic, record_network
 from hopforge.sim.benches.network_setup import network_setup
 from hopforge.sim.drive.replay import replay_amaranth
 
+STUDY = os.environ.get("HOPFORGE_STUDY") == "1"
 TRAFFIC = NetworkTraffic(load=0.5, cycles=60, seed=4)
 
 
@@ -104,6 +106,8 @@ def test_rtl_with_look_ahead_is_the_simulator(more: str, lookup: str, network: s
     setup = network_setup(config, TRAFFIC.load, TRAFFIC.seed, TRAFFIC.cycles)
     recorded = record_network(config, TRAFFIC, setup)
     assert replay_amaranth(recorded.component, recorded.replay).mismatches == 0 and recorded.packets > 20
+    if lookup and not STUDY:  # the fault does not depend on where routes come from
+        return
 
     def other(router: RouterParams) -> RouterParams:
         assert router.lookahead is not None and any(router.lookahead.behind)
@@ -137,6 +141,8 @@ def test_rtl_is_the_simulator_with_engines_groups_of_links_and_entropy(config: C
     assert replay_amaranth(recorded.component, recorded.replay).mismatches == 0 and recorded.packets > 20
     params = setup.design.params
     assert params[0].entropy_bits == (3 if config.traffic.entropy else 0)
+    if config.router.route_computation == "lookup" and not STUDY:  # the fault does not depend on where routes come from
+        return
     others = tuple(replace(router, spread_router=number ^ 1) for number, router in enumerate(params))
     wrong = replace(setup, design=replace(setup.design, params=others))
     fresh = record_network(config, TRAFFIC, wrong)
