@@ -177,7 +177,8 @@ class Replay:
         self._levels = CacheLevels(
             tables1=self._first.tables, tables2=last.tables, state1=self._first.state, state2=last.state,
             lines1=self._first.lines, lines2=last.lines, behind=np.ascontiguousarray(behind),
-            caches=np.ascontiguousarray(ranges), content=NINE if second is None else SECOND_CONTENTS.index(second.content),
+            caches=np.ascontiguousarray(ranges),
+            content=NINE if second is None else SECOND_CONTENTS.index(second.content),
         )  # fmt: skip
         self._back = np.zeros(len(ranges) - 1, np.int64)
         self._stacks = ReferenceStacks(self.inputs.caches, section.entries if section.enabled else 0)
