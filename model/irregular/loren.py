@@ -220,15 +220,15 @@ def _distant_entries(neighbours, distance, t_max, destination, successor, hops, 
         front, count = behind, found
 
 
-@kernel
-def _sort_entries(destination, successor, hops, entries):  # type: ignore[no-untyped-def]
-    for u in range(len(entries)):
-        count = entries[u]
-        key = hops[u, :count].astype(np.int64) << 32 | destination[u, :count]
-        order = np.argsort(key, kind="mergesort")
-        destination[u, :count] = destination[u, :count][order]
-        successor[u, :count] = successor[u, :count][order]
-        hops[u, :count] = hops[u, :count][order]
+def _sorted_entries(
+    destination: NDArray[np.int32], successor: NDArray[np.int32], hops: NDArray[np.int32], entries: NDArray[np.int32]
+) -> list[NDArray[np.int32]]:
+    """Return the three arrays as wide as the longest table, the entries of each node by hops, then by destination."""
+    width = int(entries.max())
+    used = np.arange(width) < entries[:, None]
+    key = hops[:, :width].astype(np.int64) << 32 | destination[:, :width]
+    order = np.argsort(np.where(used, key, np.iinfo(np.int64).max), axis=1, kind="stable")
+    return [np.take_along_axis(array[:, :width], order, axis=1) for array in (destination, successor, hops)]
 
 
 def _full_plan(nodes: int) -> FloorPlan:
@@ -289,10 +289,7 @@ def loren_tables(neighbours: NDArray[np.int32], t_max: int | None = None, plan: 
                 np.pad(a, wider, constant_values=-1) for a in (destination, successor, hops)
             )
         _distant_entries(neighbours, distances(neighbours), t_max, destination, successor, hops, entries)
-    _sort_entries(destination, successor, hops, entries)
-    width = int(entries.max())
-    destination, successor, hops = (np.ascontiguousarray(a[:, :width]) for a in (destination, successor, hops))
-    return LorenTables(plan, destination, successor, hops, entries, least)
+    return LorenTables(plan, *_sorted_entries(destination, successor, hops, entries), entries, least)
 
 
 @kernel
