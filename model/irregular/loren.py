@@ -289,7 +289,8 @@ def loren_tables(neighbours: NDArray[np.int32], t_max: int | None = None, plan: 
                 np.pad(a, wider, constant_values=-1) for a in (destination, successor, hops)
             )
         _distant_entries(neighbours, distances(neighbours), t_max, destination, successor, hops, entries)
-    return LorenTables(plan, *_sorted_entries(destination, successor, hops, entries), entries, least)
+    destination, successor, hops = _sorted_entries(destination, successor, hops, entries)
+    return LorenTables(plan, destination, successor, hops, entries, least)
 
 
 @kernel

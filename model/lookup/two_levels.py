@@ -159,6 +159,11 @@ def run_two_levels(ports: ArrayLike, keys: ArrayLike, first: RoutingCache, secon
     content : str
         ``nine``, ``inclusive`` or ``exclusive``.
 
+    Raises
+    ------
+    ValueError
+        A port below 0.
+
     Examples
     --------
     >>> small, large = RoutingCache(entries=1, ways=1), RoutingCache(entries=2, ways=2)
@@ -166,6 +171,8 @@ def run_two_levels(ports: ArrayLike, keys: ArrayLike, first: RoutingCache, secon
     TwoLevelCounts(first_hits=0, second_hits=2, tcam=2, back=0)
     """
     at, words = np.asarray(ports, np.int64), np.asarray(keys, np.int64)
+    if at.min(initial=0) < 0:
+        raise ValueError(f"ports must be at least 0, not {at.min()}")
     count = int(at.max(initial=0)) + 1
     levels = CacheLevels(
         tables1=first.tables, tables2=second.tables,

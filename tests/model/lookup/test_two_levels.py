@@ -105,3 +105,8 @@ def test_engines_take_neither(changed: str) -> None:
         parse_config(text, hardware=True)
     with pytest.raises(ValueError, match=f"second_level must have content=nine and per=cache here.*{value}"):
         TwoLevelCache.from_config(config)
+
+
+def test_a_port_below_0_is_refused() -> None:
+    with pytest.raises(ValueError, match="ports must be at least 0, not -2"):
+        run_two_levels([0, -2], [1, 1], cache_of(4, 2, "crc"), cache_of(8, 2, "crc"), "nine")

@@ -1,0 +1,61 @@
+"""What a command compiles is kept on disk: the same command compiles nothing the next time."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+NETWORKS = {
+    "dragonfly": "{kind: dragonfly, p: 2, a: 4, h: 2}", "tree": "{kind: fat_tree, k: 2, n: 3}",
+    "torus": "{kind: torus, radices: [4, 4]}", "graph": "{kind: slim_fly, q: 5}",
+}  # fmt: skip
+MORE = (
+    "router: {vcs: 4}\nworkload: {kind: uniform, packets_per_host: 20}\n"
+    "simulation: {loads: [0.1], warmup_cycles: 100, min_cycles: 1000, max_cycles: 1000}\n"
+)
+COMMANDS = [
+    *(["hits", f"{name}.yml"] for name in NETWORKS), ["net", "torus.yml"], ["route", "torus.yml"],
+    ["bounds", "dragonfly.yml"],
+]  # fmt: skip
+#: runs commands, then prints the functions that numba compiled for one of them, not as a part of another function
+PROGRAM = """
+import json, sys
+from numba.core import event
+
+class Listener(event.Listener):
+    depth, compiled = 0, []
+    def on_start(self, one):
+        if self.depth == 0:
+            self.compiled.append(one.data["dispatcher"].py_func.__qualname__)
+        self.depth += 1
+    def on_end(self, one):
+        self.depth -= 1
+
+event.register("numba:compile", Listener())
+from hopforge.cli import main
+for words in json.loads(sys.argv[1]):
+    sys.argv = ["hopforge", *words]
+    try:
+        main()
+    except SystemExit as ended:
+        assert not ended.code, words
+print(json.dumps(Listener.compiled))
+"""
+
+
+def compiled(folder: Path, commands: list[list[str]]) -> list[str]:
+    run = subprocess.run(
+        [sys.executable, "-c", PROGRAM, json.dumps(commands)], cwd=folder, capture_output=True, text=True, check=False
+    )
+    assert run.returncode == 0, run.stderr[-2000:]
+    found = json.loads(run.stdout.splitlines()[-1])
+    assert isinstance(found, list)
+    return found
+
+
+def test_commands_compile_nothing_the_second_time(tmp_path: Path) -> None:
+    """Ports of the groups of a dragonfly were compiled anew by every command that asked for them."""
+    for name, topology in NETWORKS.items():
+        (tmp_path / f"{name}.yml").write_text(f"name: {name}\ntopology: {topology}\n{MORE}")
+    compiled(tmp_path, COMMANDS)
+    assert compiled(tmp_path, COMMANDS) == []
