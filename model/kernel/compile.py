@@ -32,6 +32,7 @@ _INNER = {**_OPTIONS, **_UNSEEN}
 WITHOUT_COUNTS: dict[str, Any] = {}
 try:
     from hopforge.model.kernel.known_addresses import remember_addresses
+    from hopforge.model.kernel.late_blas import import_without_blas
     from hopforge.model.kernel.part_compiler import PartCompiler, widen
     from hopforge.model.kernel.quick_flags import compare_quickly
     from hopforge.model.kernel.quick_operators import remember_operators
@@ -39,6 +40,7 @@ except (ImportError, AttributeError):  # another numba, with other inner parts: 
     PARTS = False
 else:
     PARTS = True
+    import_without_blas()
     compare_quickly()
     remember_addresses()
     remember_operators()

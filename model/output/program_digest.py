@@ -2,6 +2,7 @@
 
 import ast
 import hashlib
+import os
 import sys
 import sysconfig
 from collections.abc import Iterator
@@ -20,23 +21,29 @@ _SUFFIXES = {".py", ".c", ".cpp", ".csv"}
 def program_digest() -> str:
     """SHA-256 over the version, all programs and all shipped data of hopforge (64 hexadecimal digits)."""
     digest = hashlib.sha256(hopforge.__version__.encode())
-    root = Path(hopforge.__file__).parent
-    for path in program_files():
-        digest.update(path.relative_to(root).as_posix().encode() + b"\0" + path.read_bytes())
+    root = os.path.dirname(hopforge.__file__)  # noqa: PTH120 - a thousand files: every command waits for this
+    for name in _names(root):
+        with open(f"{root}/{name}", "rb") as file:  # noqa: PTH123 - see above
+            digest.update(name.encode() + b"\0" + file.read())
     return digest.hexdigest()
 
 
 def program_files() -> list[Path]:
     """List the files of hopforge that decide results: all but what pages look like."""
     root = Path(hopforge.__file__).parent
+    return [root / name for name in _names(str(root))]
+
+
+def _names(root: str) -> list[str]:
+    """List the same as names below the package's folder, with slashes; in order of their parts."""
     found = []
     for layer in _LAYERS:
-        for path in sorted((root / layer).rglob("*")):
-            place = path.relative_to(root)
-            decides = path.suffix in _SUFFIXES or "data" in place.parts
-            if path.is_file() and decides and "__pycache__" not in place.parts:
-                found.append(path)
-    return found
+        for folder, folders, files in os.walk(f"{root}/{layer}"):
+            folders[:] = [name for name in folders if name != "__pycache__"]
+            parts = Path(folder).parts[len(Path(root).parts) :]
+            data = "data" in parts
+            found += [(*parts, name) for name in files if data or os.path.splitext(name)[1] in _SUFFIXES]  # noqa: PTH122
+    return ["/".join(parts) for parts in sorted(found, key=lambda parts: (_LAYERS.index(parts[0]), *parts))]
 
 
 def imported_files(path: Path) -> list[Path]:

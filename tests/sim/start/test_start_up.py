@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 #: numba itself imports the top of scipy
-SLOW = ["matplotlib", "networkx", "pandas", "plotly", "scipy.sparse", "scipy.special", "scipy.stats"]
+SLOW = ["matplotlib", "networkx", "pandas", "plotly", "scipy.linalg", "scipy.sparse", "scipy.special", "scipy.stats"]
 CONFIG = """\
 name: t
 topology: {kind: mesh, radices: [3, 2]}
