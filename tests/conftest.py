@@ -15,6 +15,7 @@ from amaranth.hdl import Shape, Value
 from amaranth.hdl._ast import Concat, Operator, SwitchValue
 from hypothesis import HealthCheck, Phase, settings
 
+from hopforge.__main__ import GARBAGE_AFTER
 from hopforge.model.output import results
 from hopforge.model.output.column_notes import ColumnNote, column_notes
 
@@ -120,8 +121,9 @@ def _every_column_is_explained(monkeypatch: pytest.MonkeyPatch) -> Iterator[None
 
 
 def pytest_collection_finish() -> None:
-    """Set aside what the tests themselves are made of, and collect from now on."""
+    """Set aside what the tests themselves are made of, and collect from now on, as commands do."""
     gc.freeze()
+    gc.set_threshold(GARBAGE_AFTER, 20, 20)
     gc.enable()
 
 

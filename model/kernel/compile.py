@@ -32,7 +32,7 @@ _INNER = {**_OPTIONS, **_UNSEEN}
 WITHOUT_COUNTS: dict[str, Any] = {}
 try:
     from hopforge.model.kernel.known_addresses import remember_addresses
-    from hopforge.model.kernel.late_blas import import_without_blas
+    from hopforge.model.kernel.late_registries import load_registries_late
     from hopforge.model.kernel.part_compiler import PartCompiler, widen
     from hopforge.model.kernel.quick_flags import compare_quickly
     from hopforge.model.kernel.quick_operators import remember_operators
@@ -40,8 +40,8 @@ except (ImportError, AttributeError):  # another numba, with other inner parts: 
     PARTS = False
 else:
     PARTS = True
-    import_without_blas()
     compare_quickly()
+    load_registries_late()
     remember_addresses()
     remember_operators()
     WITHOUT_COUNTS["_nrt"] = False
