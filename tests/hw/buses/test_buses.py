@@ -38,7 +38,7 @@ def test_accesses_and_interrupts(bus: str, design: str, tmp_path: Path) -> None:
     component = design_on(design, bus)
     (tmp_path / "dut.sv").write_text(to_verilog(component, "dut"))
     inputs = [port["name"] for port in component_ports(component) if port["direction"] == "input"]
-    accesses = 60 if design == "router_lookup" else 300 if os.environ.get("HOPFORGE_STUDY") == "1" else 120
+    accesses = 300 if os.environ.get("HOPFORGE_STUDY") == "1" and design != "router_lookup" else 60
     setting = {"bus": bus, "design": design, "seed": 1, "accesses": accesses, "inputs": inputs}
     runner = get_runner("icarus")
     runner.build(
@@ -47,7 +47,11 @@ def test_accesses_and_interrupts(bus: str, design: str, tmp_path: Path) -> None:
     )  # fmt: skip
     results = runner.test(
         test_module="bus_bench", hdl_toplevel="dut", build_dir=tmp_path, test_dir=tmp_path,
-        extra_env={"BUS_SETTING": json.dumps(setting), "COCOTB_ANSI_OUTPUT": "0"}, log_file=tmp_path / "run.log",
+        log_file=tmp_path / "run.log",
+        extra_env={
+            "BUS_SETTING": json.dumps(setting), "COCOTB_ANSI_OUTPUT": "0",
+            "COCOTB_REWRITE_ASSERTION_FILES": "*_bench.py",  # not all that they import
+        },
     )  # fmt: skip
     done, failed = get_results(results)
     assert done == 6 and failed == 0, (tmp_path / "run.log").read_text()[-4000:]
