@@ -5,18 +5,21 @@ whether it is there), which brings a Fortran reader and a test framework along: 
 What is compiled loads it as before.
 """
 
+from functools import cache
 from importlib import import_module
 from typing import Any
 
+from llvmlite import binding
 from numba.core.caching import Cache
 from numba.core.cpu import CPUContext
-from numba.core.runtime import rtsys
+from numba.core.runtime import _nrt_python  # type: ignore[attr-defined]
 
 from hopforge.model.kernel.program_locator import ProgramLocator
 
 # another numba without these is an AttributeError, on which it goes its own way (model.kernel.compile)
 _read = Cache.load_overload
 _read_only = Cache._load_overload
+_HELPERS = _nrt_python.c_helpers
 _load_registries = CPUContext.load_additional_registries
 
 
@@ -26,12 +29,19 @@ def load_registries_late() -> None:
     CPUContext.load_additional_registries = _without_linear_algebra  # type: ignore[method-assign]
 
 
-def _without_registries(cache: Any, signature: Any, context: Any) -> Any:
+def _without_registries(kept: Any, signature: Any, context: Any) -> Any:
     """Read a function of the program; one of a user may need more (numba's hashes of texts)."""
-    if not isinstance(cache._impl.locator, ProgramLocator):
-        return _read(cache, signature, context)
-    rtsys.initialize(context)  # for what allocates memory
-    return _read_only(cache, signature, context)
+    if not isinstance(kept._impl.locator, ProgramLocator):
+        return _read(kept, signature, context)
+    _name_memory_functions()
+    return _read_only(kept, signature, context)
+
+
+@cache
+def _name_memory_functions() -> None:
+    """Tell the linker where C functions lie that allocate memory; numba compiles those that count references, too."""
+    for name, address in _HELPERS.items():
+        binding.add_symbol(name if name.startswith("_") else f"NRT_{name}", address)
 
 
 def _without_linear_algebra(context: Any) -> None:
