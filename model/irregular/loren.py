@@ -17,6 +17,7 @@ __all__ = ["FloorPlan", "LorenTables", "loren_chosen", "loren_entry", "loren_nex
 
 MAX_NODES_WITH_DISTANT_ENTRIES = 32768
 """Above this many nodes only the tables of least size are built: distant entries need all distances, nodes² bytes."""
+_SORTED_AT_ONCE = 256  # nodes: what the order of entries takes is more than the entries themselves
 
 
 class FloorPlan(NamedTuple):
@@ -225,10 +226,16 @@ def _sorted_entries(
 ) -> list[NDArray[np.int32]]:
     """Return the three arrays as wide as the longest table, the entries of each node by hops, then by destination."""
     width = int(entries.max())
-    used = np.arange(width) < entries[:, None]
-    key = hops[:, :width].astype(np.int64) << 32 | destination[:, :width]
-    order = np.argsort(np.where(used, key, np.iinfo(np.int64).max), axis=1, kind="stable")
-    return [np.take_along_axis(array[:, :width], order, axis=1) for array in (destination, successor, hops)]
+    arrays = [array[:, :width] for array in (destination, successor, hops)]
+    result = [np.empty((len(entries), width), np.int32) for _ in arrays]
+    for first in range(0, len(entries), _SORTED_AT_ONCE):
+        rows = slice(first, first + _SORTED_AT_ONCE)
+        key = arrays[2][rows].astype(np.int64) << 32 | arrays[0][rows]
+        key[np.arange(width) >= entries[rows, None]] = np.iinfo(np.int64).max
+        order = np.argsort(key, axis=1, kind="stable")
+        for array, ordered in zip(arrays, result, strict=True):
+            ordered[rows] = np.take_along_axis(array[rows], order, axis=1)
+    return result
 
 
 def _full_plan(nodes: int) -> FloorPlan:
@@ -283,8 +290,9 @@ def loren_tables(neighbours: NDArray[np.int32], t_max: int | None = None, plan: 
     if t_max is not None:
         if t_max < least:
             raise UserError(f"tables.t_max: must be at least {least} for loren on this network, not {t_max}")
-        if t_max > capacity:
-            wider = ((0, 0), (0, t_max - capacity))
+        room = min(t_max, nodes)  # no table has an entry for each node
+        if room > capacity:
+            wider = ((0, 0), (0, room - capacity))
             destination, successor, hops = (
                 np.pad(a, wider, constant_values=-1) for a in (destination, successor, hops)
             )

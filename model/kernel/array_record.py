@@ -51,9 +51,13 @@ class ArrayRecord:
         """Return the names of the fields."""
         return tuple(cls.__annotations__)
 
+    def fields(self) -> dict[str, Any]:
+        """Return the fields by name."""
+        return {name: getattr(self, name) for name in self.names()}
+
     def with_fields(self, **fields: Any) -> Self:
         """Return a record with other values of some fields."""
-        return type(self)(**{name: getattr(self, name) for name in self.names()} | fields)
+        return type(self)(**self.fields() | fields)
 
     @property
     def address(self) -> int:

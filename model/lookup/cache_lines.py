@@ -69,7 +69,7 @@ class CacheState(ArrayRecord):
 
     def repeated(self, caches: int) -> Self:
         """Return a copy of it for each of many caches."""
-        return type(self)(**{name: np.tile(getattr(self, name), caches) for name in self.names()})
+        return type(self)(**{name: np.tile(array, caches) for name, array in self.fields().items()})
 
 
 @inlined

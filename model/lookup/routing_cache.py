@@ -4,7 +4,7 @@ Source: the specification of the lookup path, "Cache"; replacement state as in d
 cycles here: an answer is in the cache before the next lookup. `model.lookup.golden` is the same cache with time.
 """
 
-from typing import NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -224,6 +224,14 @@ class RoutingCache:
         )  # fmt: skip
         cache.enabled = section.enabled
         return cache
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what a copy needs, or pickle: the fields of the records, which hold addresses themselves."""
+        return vars(self) | {name: vars(self)[name].fields() for name in ("tables", "state")}
+
+    def __setstate__(self, found: dict[str, Any]) -> None:
+        """Make records of the fields."""
+        vars(self).update(found | {"tables": CacheTables(**found["tables"]), "state": CacheState(**found["state"])})
 
     @property
     def sets(self) -> int:

@@ -162,7 +162,7 @@ def run_two_levels(ports: ArrayLike, keys: ArrayLike, first: RoutingCache, secon
     Raises
     ------
     ValueError
-        A port below 0.
+        A port below 0, or too few or too many ports; a key that a cache cannot take.
 
     Examples
     --------
@@ -170,7 +170,10 @@ def run_two_levels(ports: ArrayLike, keys: ArrayLike, first: RoutingCache, secon
     >>> run_two_levels([0, 1, 1, 1], [7, 7, 8, 7], small, large, "nine")
     TwoLevelCounts(first_hits=0, second_hits=2, tcam=2, back=0)
     """
-    at, words = np.asarray(ports, np.int64), np.asarray(keys, np.int64)
+    at, words = np.asarray(ports, np.int64).reshape(-1), first.checked(keys, 0)[0]
+    second.checked(words, 0)
+    if len(at) != len(words):
+        raise ValueError(f"ports must be as many as keys={len(words)}, not {len(at)}")
     if at.min(initial=0) < 0:
         raise ValueError(f"ports must be at least 0, not {at.min()}")
     count = int(at.max(initial=0)) + 1

@@ -74,18 +74,20 @@ class _Level:
     """The same kind of cache many times: state of all of them in long arrays."""
 
     def __init__(self, one: RoutingCache, caches: int) -> None:
-        lines = one.entries * caches
-        need = 16 * lines
-        if need > MAX_STATE_BYTES:
-            raise ReplayError(
-                f"lookup.cache.entries: {caches} caches of {one.entries} entries need {need >> 30} GiB of memory,"
-                f" more than {MAX_STATE_BYTES >> 30}"
-            )
         self.tables: CacheTables = one.tables
         self.sets = one.sets
         self.lines = one.entries
         start = one.state.with_fields(outputs=np.empty(0, np.int64))  # every path is known: the lines need not answer
         self.state: CacheState = start.repeated(caches)
+
+
+def _refuse_many_lines(caches: int, entries: int, key: str) -> None:
+    need = 16 * entries * caches
+    if need > MAX_STATE_BYTES:
+        raise ReplayError(
+            f"{key}: {caches} caches of {entries} entries need {need >> 30} GiB of memory,"
+            f" more than {MAX_STATE_BYTES >> 30}"
+        )
 
 
 def _link_shift(config: Config, topology: Topology, reduction: NodeReduction) -> int:
@@ -162,17 +164,20 @@ class Replay:
         self.inputs = cache_inputs(topology, members, sharing)
         self._link_shift = -1 if self._spread is not None else _link_shift(config, topology, self.reduction)
         self.enabled = section.enabled
-        self._first = _Level(RoutingCache.from_config(config), self.inputs.caches if section.enabled else 1)
+        caches = self.inputs.caches if section.enabled else 1
+        _refuse_many_lines(caches, section.entries, "lookup.cache.entries")
+        self._first = _Level(RoutingCache.from_config(config), caches)
         second = section.second_level
         self._two = section.enabled and second is not None
+        of_switch = second is not None and second.per == "switch"
+        behind, ranges = _second_levels(self.inputs, of_switch=of_switch)
         one = RoutingCache(entries=1, ways=1, address_bits=config.address.width_bits)
         if self._two and second is not None:
+            _refuse_many_lines(len(ranges) - 1, second.entries, "lookup.cache.second_level.entries")
             one = RoutingCache(
                 entries=second.entries, ways=second.ways, policy=second.policy, crc=section.crc,
                 address_bits=config.address.width_bits, random_seed=section.random_seed,
             )  # fmt: skip
-        of_switch = second is not None and second.per == "switch"
-        behind, ranges = _second_levels(self.inputs, of_switch=of_switch)
         last = _Level(one, len(ranges) - 1 if self._two else 1)
         self._levels = CacheLevels(
             tables1=self._first.tables, tables2=last.tables, state1=self._first.state, state2=last.state,

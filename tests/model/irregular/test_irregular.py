@@ -4,6 +4,7 @@ import dataclasses
 import itertools
 import json
 import re
+import tracemalloc
 from pathlib import Path
 
 import networkx as nx
@@ -16,7 +17,14 @@ from hopforge.model.irregular.channels import channel_list, check_next_hops, hop
 from hopforge.model.irregular.landmarks import fitting
 from hopforge.model.irregular.lash import lash_layers, lash_tor_layers
 from hopforge.model.irregular.layers import LAYERS, LayerError, assign_layers, check_layers
-from hopforge.model.irregular.loren import FloorPlan, _beside, loren_next_hops, loren_path, loren_tables
+from hopforge.model.irregular.loren import (
+    FloorPlan,
+    _beside,
+    _sorted_entries,
+    loren_next_hops,
+    loren_path,
+    loren_tables,
+)
 from hopforge.model.irregular.neighbours import distances, neighbour_array
 from hopforge.model.irregular.shortest import shortest_next_hops
 from hopforge.model.topology.random_graph import layout_random_edges
@@ -139,6 +147,35 @@ def test_loren_names_the_least_table():
         UserError, match=f"tables.t_max: must be at least {least} for loren on this network, not {least - 1}"
     ):
         loren_tables(neighbours, least - 1)
+
+
+def test_a_loren_table_of_any_size_takes_the_room_of_its_entries():
+    """Room for all that `t_max` allows, most of which no table can have, did not fit in memory."""
+    neighbours = _plan(8, 4, 2, 5)
+    nodes = len(neighbours)
+    all_of_them, more = (loren_tables(neighbours, t_max) for t_max in (nodes - 1, 10**12))
+    assert (all_of_them.entries == nodes - 1).all()
+    for name in ("destination", "successor", "hops", "entries"):
+        assert np.array_equal(getattr(more, name), getattr(all_of_them, name)), name
+
+
+def test_entries_of_loren_are_put_in_order_in_little_memory():
+    nodes, width = 2048, 256
+    generator = np.random.default_rng(3)
+    entries = generator.integers(1, width + 1, nodes).astype(np.int32)
+    destination, successor = (
+        generator.permuted(np.tile(np.arange(width, dtype=np.int32), (nodes, 1)), axis=1) for _ in range(2)
+    )
+    hops = generator.integers(1, 9, (nodes, width)).astype(np.int32)
+    tracemalloc.start()
+    ordered = _sorted_entries(destination, successor, hops, entries)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 1.5 * sum(array.nbytes for array in ordered)
+    for node in (*range(0, nodes, 50), nodes - 1):
+        rows = zip(hops[node], destination[node], successor[node], strict=True)
+        wanted = sorted(itertools.islice(rows, entries[node]))
+        assert [tuple(row) for row in np.array(ordered)[[2, 0, 1], node, : entries[node]].T] == wanted
 
 
 def test_loren_needs_a_square_and_a_connected_network():

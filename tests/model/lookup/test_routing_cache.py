@@ -1,7 +1,10 @@
 """The functional cache against a plain one written from the definition, and the specification's figures."""
 
+import copy
 import math
+import pickle
 from collections import OrderedDict
+from collections.abc import Callable
 from itertools import pairwise
 from typing import Any
 
@@ -517,6 +520,18 @@ def test_contiguous_addresses_do_not_conflict_with_the_default(ways: int) -> Non
         if ways > 1 or targets <= 1024:
             assert run.evictions == 0, targets
             assert run.hits.sum() == 2 * targets
+
+
+@pytest.mark.parametrize("copied", [copy.deepcopy, lambda cache: pickle.loads(pickle.dumps(cache))])
+def test_a_copy_goes_on_by_itself_where_the_original_is(copied: Callable[[RoutingCache], RoutingCache]) -> None:
+    cache = RoutingCache(entries=8, ways=2, policy="random")
+    cache.run(np.arange(50), np.arange(50))
+    other = copied(cache)
+    assert other.contents() == cache.contents() and other.counters == cache.counters
+    before, order = cache.contents(), np.arange(100, 0, -1)
+    run = other.run(order, order)
+    assert cache.contents() == before != other.contents()
+    assert np.array_equal(cache.run(order, order).hits, run.hits) and cache.contents() == other.contents()
 
 
 def test_ble_is_no_default() -> None:

@@ -1,6 +1,7 @@
 """Two levels of caches, inclusive, exclusive and neither: golden cases, the readable model and the kernel."""
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -110,3 +111,14 @@ def test_engines_take_neither(changed: str) -> None:
 def test_a_port_below_0_is_refused() -> None:
     with pytest.raises(ValueError, match="ports must be at least 0, not -2"):
         run_two_levels([0, -2], [1, 1], cache_of(4, 2, "crc"), cache_of(8, 2, "crc"), "nine")
+
+
+@pytest.mark.parametrize(("ports", "keys", "said"), [
+    ([0], [1, 2, 3], "ports must be as many as keys=3, not 1"),
+    ([0, 1], [1], "ports must be as many as keys=1, not 2"),
+    ([0], [-1], "key must be less than 2^28, not -0x1"),  # -1 is what an empty line holds: it was a hit
+    ([0], [1 << 28], "key must be less than 2^28, not 0x10000000"),
+])  # fmt: skip
+def test_what_the_kernel_cannot_read_is_refused(ports: list[int], keys: list[int], said: str) -> None:
+    with pytest.raises(ValueError, match=re.escape(said)):
+        run_two_levels(ports, keys, cache_of(4, 2, "crc"), cache_of(8, 2, "crc"), "nine")

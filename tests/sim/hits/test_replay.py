@@ -14,7 +14,6 @@ from hopforge.model.lookup.routing_cache import RoutingCache
 from hopforge.model.lookup.tcam import route_rows
 from hopforge.model.numbers.crc import crc_address
 from hopforge.model.topology import build
-from hopforge.sim.hits import replay as replay_module
 from hopforge.sim.hits.cache_inputs import cache_inputs
 from hopforge.sim.hits.prepared import prepare_hits
 from hopforge.sim.hits.replay import Replay, replay
@@ -318,9 +317,22 @@ def test_inputs_are_the_ports_in_use(tmp_path):
 
 
 def test_caches_that_do_not_fit_in_memory_are_refused(tmp_path):
-    checked = config(tmp_path, "torus", "cache: {entries: 16384}")
-    with pytest.raises(ReplayError, match=r"lookup.cache.entries: 327680 caches of 16384 entries need 80 GiB"):
-        replay_module._Level(RoutingCache.from_config(checked), 327680)
+    topology = "{kind: torus, radices: [3, 3]}"  # 9 switches of 5 ports
+    cache = "{entries: 16, ways: 4%s}"
+    for key, said in (
+        (cache.replace("16", str(1 << 31)) % "", "lookup.cache.entries: 45 caches of 2147483648 entries need 1440 GiB"),
+        (
+            cache % f", second_level: {{entries: {1 << 31}, ways: 4}}",
+            "lookup.cache.second_level.entries: 45 caches of 2147483648 entries need 1440 GiB",
+        ),
+        (
+            cache % f", second_level: {{entries: {1 << 31}, ways: 4, per: switch}}",
+            "lookup.cache.second_level.entries: 9 caches of 2147483648 entries need 288 GiB",
+        ),
+    ):
+        checked = parse_config(f"name: x\ntopology: {topology}\nlookup: {{cache: {key}}}\n")
+        with pytest.raises(ReplayError, match=said + r" of memory, more than 64$"):
+            Replay(checked, build(checked.topology, checked.address))
 
 
 @pytest.mark.parametrize("keys", ["kind: uniform, packets_per_host", "kind: all_to_all, rounds"])
