@@ -302,4 +302,6 @@ def _reason(error: BaseException) -> str:
     if isinstance(error, MemoryError):
         return "not enough memory"
     words = printable(str(error)).strip().split("\n")[0]
+    if columns := re.search(r"Expected (\d+) fields in line (\d+), saw (\d+)", words):  # of pandas' reader
+        return f"line {columns[2]} has {columns[3]} columns, not {columns[1]}"
     return words[:200] or type(error).__name__
