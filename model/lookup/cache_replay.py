@@ -79,12 +79,12 @@ def replay(reduction: NodeReduction, router: int, destinations: ArrayLike, cache
     Raises
     ------
     ValueError
-        If an address is beyond the network, or widths differ.
+        If there is no such switch, an address is beyond the network, or widths differ.
     """
     if reduction.address.width_bits != cache.address_bits:
         limit = f"width_bits={reduction.address.width_bits}"
         raise ValueError(f"address_bits of the cache must be {limit}, not {cache.address_bits}")
-    dst = np.ascontiguousarray(destinations, dtype=np.int64)
+    dst = np.ascontiguousarray(destinations, dtype=np.int64).reshape(-1)
     reduction.check_destinations(dst)
     if reduction.mode == "expression":
         run = cache.run(reduction.keys(router, dst))

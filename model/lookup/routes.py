@@ -144,7 +144,16 @@ class Routes:
             self._parallel = ParallelPorts(np.empty((0, 0), np.int32), np.empty((0, 0, 0), np.int32))
 
     def output_ports(self, routers: ArrayLike, hosts: ArrayLike, sources: ArrayLike = 0) -> NDArray[np.int32]:
-        """Port at which packets from hosts `sources` for `hosts` leave `routers` (arrays of one shape)."""
+        """Port at which packets from hosts `sources` for `hosts` leave `routers` (arrays of one shape).
+
+        Raises
+        ------
+        ValueError
+            If the network has no such router or host.
+        """
+        self._check("routers", routers, self.topology.routers)
+        self._check("sources", sources, self.topology.hosts)
+        self._check("hosts", hosts, self.topology.hosts)
         router, source, host = np.broadcast_arrays(routers, sources, hosts)
         result = np.empty(router.shape, np.int32)
         _output_ports(self._arrays, *_flat(router, source, host), result.reshape(-1))
@@ -165,9 +174,18 @@ class Routes:
         """Paths from source hosts to destination hosts.
 
         A host's path to itself enters and leaves its own switch.
+
+        Raises
+        ------
+        ValueError
+            If the network has no such host, or the arrays differ in length.
         """
         source, destination = np.asarray(sources, np.int64), np.asarray(destinations, np.int64)
         topology = self.topology
+        self._check("sources", source, topology.hosts)
+        self._check("destinations", destination, topology.hosts)
+        if source.shape != destination.shape:
+            raise ValueError(f"sources must be as many as destinations={destination.shape}, not {source.shape}")
         network = _Neighbours(
             **{name: np.ascontiguousarray(getattr(topology, name)) for name in _Neighbours.names()}
         )
@@ -180,6 +198,14 @@ class Routes:
         router, port, output = (np.empty(first[-1], np.int32) for _ in range(3))
         _walk(tables, table, network, source, destination, first, router, port, output)
         return Paths(first, router, port, output)
+
+    def _check(self, name: str, numbers: ArrayLike, count: int) -> None:
+        """Refuse numbers with which the kernels would read beyond their arrays."""
+        found = np.asarray(numbers)
+        lowest, highest = found.min(initial=0), found.max(initial=0)
+        if lowest < 0 or highest >= count:
+            wrong = lowest if lowest < 0 else highest
+            raise ValueError(f"{name} must be from 0 to {count - 1} in the {self.topology.name}, not {wrong}")
 
     def _port_table(self, paths: int) -> NDArray[np.int32]:
         """Return the ports of all switches for all hosts, where that is less than so many paths ask for; else nothing.

@@ -162,7 +162,7 @@ def run_two_levels(ports: ArrayLike, keys: ArrayLike, first: RoutingCache, secon
     Raises
     ------
     ValueError
-        A port below 0, or too few or too many ports; a key that a cache cannot take.
+        A port below 0, or too few or too many ports; a key that a cache cannot take; another `content`.
 
     Examples
     --------
@@ -170,6 +170,8 @@ def run_two_levels(ports: ArrayLike, keys: ArrayLike, first: RoutingCache, secon
     >>> run_two_levels([0, 1, 1, 1], [7, 7, 8, 7], small, large, "nine")
     TwoLevelCounts(first_hits=0, second_hits=2, tcam=2, back=0)
     """
+    if content not in SECOND_CONTENTS:
+        raise ValueError(f"content must be one of {', '.join(SECOND_CONTENTS)}, not {content!r}")
     at, words = np.asarray(ports, np.int64).reshape(-1), first.checked(keys, 0)[0]
     second.checked(words, 0)
     if len(at) != len(words):

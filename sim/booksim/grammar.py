@@ -122,7 +122,9 @@ def _parse(text: str, name: str, *, lines: bool) -> list[Setting]:
     def take(wanted: str, *kinds: str) -> _Token:
         found = next(tokens)
         if found.kind not in kinds:
-            there = found.text or found.kind
+            if found.kind == _END and not settings and wanted == "a key":
+                raise BooksimError(f"{name}: no setting in it: expected key = value; at least once")
+            there = found.text or f"the {found.kind}"
             hint = " (a list has no spaces)" if there == "{" else ""
             raise BooksimError(f"{_where(name, found, lines)}: expected {wanted}, not {there}{hint}")
         return found

@@ -114,7 +114,7 @@
   V.showWay = function (panel, net, state, way, step) {
     var hops = way.channels.length, arrives = way.routers[hops] === way.target;
     panel.replaceChildren(element("h4", "From router " + way.source + " to router " + way.target + (arrives ? "" : ": no way")));
-    if (!arrives) { panel.appendChild(element("p", "The tables have no way between them: one has failed.")); return; }
+    if (!arrives) { panel.appendChild(element("p", way.routers.length > net.data.routers ? "The tables send it in a circle." : "The tables end on the way, at router " + way.routers[hops] + ".")); return; }
     panel.appendChild(element("p", hops + (hops === 1 ? " hop" : " hops") + "; stop " + step + " of " + hops + ": router " + way.routers[step] + "."));
     var heads = ["stop", "router", "out by port"].concat(state.links ? [state.links.name] : []);
     var whole = table(heads, way.routers.map(function (router, k) {

@@ -99,3 +99,20 @@ def test_output_ports_are_those_of_the_paths():
     _, destination, paths = every_pair(topology)
     target = np.repeat(destination, paths.lengths)
     assert np.array_equal(routes.output_ports(paths.router, target), paths.output)
+
+
+def test_numbers_that_the_network_has_not_are_refused():
+    """Kernels read arrays at them, and would read beyond."""
+    routes = Routes(build(grid("torus", 4, 4, terminals=2), ADDRESS), ADDRESS)
+    wrong = [
+        (lambda: routes.output_ports(16, 0), r"routers must be from 0 to 15 in the .*, not 16"),
+        (lambda: routes.output_ports([0, -1], 0), r"routers must be from 0 to 15 in the .*, not -1"),
+        (lambda: routes.output_ports(0, [[31, 32]]), r"hosts must be from 0 to 31 in the .*, not 32"),
+        (lambda: routes.output_ports(0, 0, 32), r"sources must be from 0 to 31 in the .*, not 32"),
+        (lambda: routes.paths([0, -3], [1, 2]), r"sources must be from 0 to 31 in the .*, not -3"),
+        (lambda: routes.paths([0], [99]), r"destinations must be from 0 to 31 in the .*, not 99"),
+        (lambda: routes.paths([0, 1], [2]), r"sources must be as many as destinations=\(1,\), not \(2,\)"),
+    ]
+    for call, said in wrong:
+        with pytest.raises(ValueError, match=said):
+            call()

@@ -295,6 +295,14 @@ def test_bad_parameters(arguments: dict[str, Any], message: str) -> None:
         RoutingCache(**arguments)
 
 
+def test_replay_takes_destinations_of_any_shape() -> None:
+    reduction, words = NodeReduction.arbitrary(), np.array([[1, 2, 1], [3, 1, 2]])
+    found = replay(reduction, 0, words, RoutingCache(entries=4, ways=2))
+    assert found == replay(reduction, 0, words.reshape(-1), RoutingCache(entries=4, ways=2))
+    assert (found.lookups, found.hits) == (6, 3)
+    assert replay(reduction, 0, 7, RoutingCache(entries=4, ways=2)).lookups == 1
+
+
 def test_bad_arguments() -> None:
     cache = RoutingCache()
     for call in (lambda: cache.lookup(1 << 28), lambda: cache.run([0, 1 << 28]), lambda: cache.fill(1 << 28, 0)):

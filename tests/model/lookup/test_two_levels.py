@@ -122,3 +122,8 @@ def test_a_port_below_0_is_refused() -> None:
 def test_what_the_kernel_cannot_read_is_refused(ports: list[int], keys: list[int], said: str) -> None:
     with pytest.raises(ValueError, match=re.escape(said)):
         run_two_levels(ports, keys, cache_of(4, 2, "crc"), cache_of(8, 2, "crc"), "nine")
+
+
+def test_an_unknown_content_is_refused() -> None:
+    with pytest.raises(ValueError, match=r"content must be one of .*nine.*, not 'both'"):
+        run_two_levels([0], [1], cache_of(4, 2, "crc"), cache_of(8, 2, "crc"), "both")

@@ -27,7 +27,9 @@ def test_keys_values_comments_and_parameters(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("text", "message"), [
-    ("", ":1: expected a key, not end of the text"),
+    ("", ": no setting in it: expected key = value; at least once"),
+    ("// k = 8;\n", ": no setting in it: expected key = value; at least once"),
+    ("k = 8; n", ":1: expected = after n, not the end of the text"),
     ("k = 8\nn = 2;", ":2: expected ; after k = 8, not n"),
     ("k = ;", ":1: expected a value after k =, not ;"),
     ("k 8;", ":1: expected = after k, not 8"),
