@@ -127,11 +127,17 @@ def pytest_collection_finish() -> None:
     gc.enable()
 
 
+#: files whose tests are done, in this process
+done: list[Path] = []
+#: to look through all objects takes as long as some tests
+COLLECTED_EVERY = 8
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> Iterator[None]:
     """End the process of a test that hangs and cannot be told so: its stacks are printed, the others go on.
 
-    Behind the last test of a file what lives on (kernels, caches) is set aside, too.
+    Behind the last test of every eighth file what lives on (kernels, caches) is set aside, too.
     """
     mark = item.get_closest_marker("timeout")
     limit = float(mark.args[0] if mark else item.config.getini("timeout"))
@@ -142,5 +148,7 @@ def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> 
     finally:
         faulthandler.cancel_dump_traceback_later()
         if nextitem is None or nextitem.path != item.path:
-            gc.collect()
-            gc.freeze()
+            done.append(item.path)
+            if len(done) % COLLECTED_EVERY == 0:
+                gc.collect()
+                gc.freeze()

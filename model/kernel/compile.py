@@ -2,7 +2,8 @@
 
 ==============  ========================================================================================================
 `kernel`        a function that Python calls; compiled when it is called, or at once for a given signature
-`entry`         the same for one signature and with numpy's rules of division, but compiled when first called
+`around`        the same for a function around others, which its closure holds
+`entry`         as `kernel` for one signature and with numpy's rules of division, but compiled when first called
 `c_kernel`      a function that kernels call by its address (`memory.function_at`), compiled when first needed
 `c_function`    the same, compiled at once
 `inner`         a function that only kernels call: compiled as a part of them (`part_compiler`), not kept by itself
@@ -33,6 +34,8 @@ WITHOUT_COUNTS: dict[str, Any] = {}
 try:
     from hopforge.model.kernel.known_addresses import remember_addresses
     from hopforge.model.kernel.late_registries import load_registries_late
+    from hopforge.model.kernel.module_finder import find_modules_quickly
+    from hopforge.model.kernel.named_closures import name_closures, name_of
     from hopforge.model.kernel.part_compiler import PartCompiler, widen
     from hopforge.model.kernel.quick_flags import compare_quickly
     from hopforge.model.kernel.quick_operators import remember_operators
@@ -41,7 +44,9 @@ except (ImportError, AttributeError):  # another numba, with other inner parts: 
 else:
     PARTS = True
     compare_quickly()
+    find_modules_quickly()
     load_registries_late()
+    name_closures()
     remember_addresses()
     remember_operators()
     WITHOUT_COUNTS["_nrt"] = False
@@ -101,6 +106,24 @@ def kernel(*signature: Any, **options: Any) -> Any:
     if len(signature) == 1 and not options and callable(signature[0]) and hasattr(signature[0], "__code__"):
         return _kept(njit, signature[0])
     return lambda function: _kept(njit, function, *signature, **options)
+
+
+def around(signature: Any, function: Callable[..., Any]) -> Any:
+    """Compile a function around others, which its closure holds.
+
+    Its machine code, of which theirs is a part, is kept on disk where all of them are functions of the program.
+
+    Parameters
+    ----------
+    signature : numba signature
+        What it takes.
+    function : function
+        Its closure holds compiled functions, numbers, texts, and tuples of these.
+    """
+    if PARTS and name_of(function) is not None:
+        return _kept(njit, function, signature)
+    with _no_collection():
+        return njit(signature)(function)
 
 
 class Entry:

@@ -7,6 +7,7 @@ log2(hosts), bit 0 lowest.
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -71,7 +72,12 @@ def destination_rule(function: Callable[..., int]) -> Any:
 
     That of a user's file is compiled by `sim.traffic.guard`, with checks.
     """
-    return kernel(PATTERN_SIGNATURE)(function) if is_ours(function) else jit_when_used(function)
+    return _of_ours(function) if is_ours(function) else jit_when_used(function)
+
+
+@cache
+def _of_ours(function: Callable[..., int]) -> Any:
+    return kernel(PATTERN_SIGNATURE)(function)
 
 
 @njit

@@ -13,9 +13,20 @@ MORE = (
     "router: {vcs: 4}\nworkload: {kind: uniform, packets_per_host: 20}\n"
     "simulation: {loads: [0.1], warmup_cycles: 100, min_cycles: 1000, max_cycles: 1000}\n"
 )
+#: networks whose routing is a relation around another one
+AROUND = {
+    "members": "topology: {kind: mesh, radices: [2, 2]}\nrouter: {route_computation: lookup}\n"
+    "lookup: {lag: {max_members: 2, members: 2}}\n",
+    "halves": "topology: {kind: mesh, radices: [2, 2]}\nrouter: {vcs: 4}\n"
+    "traffic: {reply: {flits: 2, delay_cycles: 5, vcs: own}}\n",
+    "classes": "topology: {kind: mesh, radices: [2, 2]}\nrouter: {vcs: 4, qos: strict}\ntraffic: {classes: "
+    "[{name: a, load: 0.02, vcs: 1, priority: 1}, {name: b, share: 1, vcs: 3, priority: 0}]}\n",
+    "links": "topology: {kind: edge_list, file: edges.txt}\nrouter: {vcs: 4}\n"
+    "routing: {algorithm: up_down, links: hash}\n",
+}
 COMMANDS = [
     *(["hits", f"{name}.yml"] for name in NETWORKS), ["net", "torus.yml"], ["route", "torus.yml"],
-    ["bounds", "dragonfly.yml"],
+    ["bounds", "dragonfly.yml"], *(["net", f"{name}.yml"] for name in AROUND),
 ]  # fmt: skip
 #: runs commands, then prints the functions that numba compiled for one of them, not as a part of another function
 PROGRAM = """
@@ -54,8 +65,11 @@ def compiled(folder: Path, commands: list[list[str]]) -> list[str]:
 
 
 def test_commands_compile_nothing_the_second_time(tmp_path: Path) -> None:
-    """Ports of the groups of a dragonfly were compiled anew by every command that asked for them."""
+    """Ports of the groups of a dragonfly, and relations around others, were compiled anew by every command."""
     for name, topology in NETWORKS.items():
         (tmp_path / f"{name}.yml").write_text(f"name: {name}\ntopology: {topology}\n{MORE}")
+    for name, sections in AROUND.items():
+        (tmp_path / f"{name}.yml").write_text(f"name: {name}\n{sections}simulation: {{max_cycles: 1000}}\n")
+    (tmp_path / "edges.txt").write_text("0 1\n0 1\n1 2\n")
     compiled(tmp_path, COMMANDS)
     assert compiled(tmp_path, COMMANDS) == []

@@ -8,7 +8,7 @@ with the credit").
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any
 
 import numpy as np
@@ -80,12 +80,16 @@ class UserFeedback:
 
 def reporter(function: Callable[..., int]) -> Any:
     """Compile the `report` of a `Feedback` (its machine code is kept on disk)."""
-    return (c_function if is_ours(function) else UserFeedback)(REPORT_SIGNATURE, function)
+    return (_of_ours if is_ours(function) else UserFeedback)(REPORT_SIGNATURE, function)
 
 
 def learner(function: Callable[..., int]) -> Any:
     """Compile the `learn` of a `Feedback` (its machine code is kept on disk)."""
-    return (c_function if is_ours(function) else UserFeedback)(LEARN_SIGNATURE, function)
+    return (_of_ours if is_ours(function) else UserFeedback)(LEARN_SIGNATURE, function)
+
+
+#: each compiled once in a process
+_of_ours = cache(c_function)
 
 
 def put_feedback(state: NetState, feedback: Feedback) -> None:

@@ -5,9 +5,10 @@ from functools import cache
 from typing import Any
 
 import numpy as np
-from numba import int64, njit
+from numba import int64
 from numpy.typing import NDArray
 
+from hopforge.model.kernel.compile import around
 from hopforge.model.kernel.memory import int32s
 from hopforge.model.network.core.candidates import candidate_port, with_port
 from hopforge.model.network.core.net_record import ROUTE_SIGNATURE
@@ -73,7 +74,7 @@ def aggregated_plan(
 
 @cache
 def _over_members(route: Any) -> Any:
-    """Compile the relation around another one; its machine code is not kept, since that of `route` is a part of it."""
+    """Compile the relation around another one."""
 
     def over_members(
         router: int, in_port: int, in_vc: int, packet: Any, net: Any, table: Any, memory: Any, out: Any
@@ -106,4 +107,4 @@ def _over_members(route: Any) -> Any:
                     out[end] = with_port(packed, port)
         return total
 
-    return njit(ROUTE_SIGNATURE)(over_members)
+    return around(ROUTE_SIGNATURE, over_members)

@@ -5,8 +5,8 @@ from functools import cache
 from typing import Any
 
 import numpy as np
-from numba import njit
 
+from hopforge.model.kernel.compile import around
 from hopforge.model.network.core.candidates import MASK_AT
 from hopforge.model.network.core.net_record import ROUTE_SIGNATURE
 from hopforge.model.routing.contract.fields_read import fields_read
@@ -107,7 +107,7 @@ def _in_halves(plan: RoutingPlan, half: int) -> RoutingPlan:
 
 @cache
 def _of_class(route: Any, half: int) -> Any:
-    """Compile the relation around another one; its machine code is not kept, since that of `route` is a part of it."""
+    """Compile the relation around another one."""
     all_of_half = all_vcs(half) << MASK_AT
 
     def of_class(
@@ -121,4 +121,4 @@ def _of_class(route: Any, half: int) -> Any:
             out[k] = (out[k] ^ masks) | (kept << half if upper else kept)
         return count
 
-    return njit(ROUTE_SIGNATURE)(of_class)
+    return around(ROUTE_SIGNATURE, of_class)

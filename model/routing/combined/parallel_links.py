@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numba import int64, njit
 
+from hopforge.model.kernel.compile import around
 from hopforge.model.kernel.memory import int32s
 from hopforge.model.network.core.candidates import candidate_level, candidate_port, with_port
 from hopforge.model.network.core.net_record import ROUTE_SIGNATURE
@@ -60,9 +61,6 @@ def _link(table: Any, router: int, packed: int, number: int) -> int:
     return int(with_port(packed, table[table[_PORTS] + place * table[_MOST] + chosen]))
 
 
-# The machine code of these is not kept, since that of `route` is a part of it.
-
-
 @cache
 def _over_chosen(route: Any, hashed: bool) -> Any:
     """Compile the relation around another one that takes the link of a packet's number."""
@@ -85,7 +83,7 @@ def _over_chosen(route: Any, hashed: bool) -> Any:
             out[k] = _link(table, router, out[k], number)
         return count
 
-    return njit(ROUTE_SIGNATURE)(by_hash if hashed else by_destination)
+    return around(ROUTE_SIGNATURE, by_hash if hashed else by_destination)
 
 
 @cache
@@ -117,4 +115,4 @@ def _over_all(route: Any) -> Any:
                 out[end] = with_port(packed, table[table[_PORTS] + place * table[_MOST] + link])
         return total
 
-    return njit(ROUTE_SIGNATURE)(over_all)
+    return around(ROUTE_SIGNATURE, over_all)

@@ -6,8 +6,9 @@ from functools import cache
 from typing import Any
 
 import numpy as np
-from numba import int64, njit
+from numba import int64
 
+from hopforge.model.kernel.compile import around
 from hopforge.model.kernel.memory import int32s
 from hopforge.model.network.core.candidates import MASK_AT
 from hopforge.model.network.core.net_record import ROUTE_SIGNATURE
@@ -108,7 +109,7 @@ def _shifted(plan: RoutingPlan, layout: tuple[tuple[int, int, int], ...]) -> Rou
 
 @cache
 def _of_class(route: Any, layout: tuple[tuple[int, int, int], ...]) -> Any:
-    """Compile the relation around another one; its machine code is not kept, since that of `route` is a part of it.
+    """Compile the relation around another one.
 
     `layout`: first VC, number of VCs, and first entry of the table of each class.
     """
@@ -143,4 +144,4 @@ def _of_class(route: Any, layout: tuple[tuple[int, int, int], ...]) -> Any:
                 out[k] = (out[k] ^ masks) | kept << first
             return count
 
-    return njit(ROUTE_SIGNATURE)(of_class)
+    return around(ROUTE_SIGNATURE, of_class)

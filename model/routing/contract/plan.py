@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -196,7 +197,12 @@ def relation(function: Callable[..., int]) -> Any:
 
     That of a user's file is compiled by `model.routing.contract.guard`, with checks.
     """
-    return kernel(ROUTE_SIGNATURE)(function) if is_ours(function) else jit_when_used(function)
+    return _of_ours(function) if is_ours(function) else jit_when_used(function)
+
+
+@cache
+def _of_ours(function: Callable[..., int]) -> Any:
+    return kernel(ROUTE_SIGNATURE)(function)
 
 
 def regular(plan: RoutingPlan, smaller: Callable[[Topology], RoutingPlan] | None = None) -> RoutingPlan:
