@@ -7,7 +7,7 @@ import itertools
 import textwrap
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Annotated, ClassVar, NamedTuple, Self, cast
+from typing import Annotated, ClassVar, Literal, NamedTuple, Self, cast
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, GetJsonSchemaHandler, ValidationInfo, model_validator
 from pydantic.json_schema import JsonSchemaValue
@@ -144,3 +144,13 @@ def named_files(section: BaseModel, prefix: str = "") -> dict[str, Path]:
         elif any(getattr(each, "func", None) is _trace for each in info.metadata) and not value.startswith(SHIPPED):
             found[key] = Path(value)
     return found
+
+
+BusKind = Literal["native", "axi4_lite", "apb", "wishbone"]
+
+
+class CsrConfig(Section):
+    """Registers of a generated lookup engine or router."""
+
+    bus: BusKind = "native"
+    """Bus to the registers (definitions/register-buses.md); native: address, write, read and data, no more."""

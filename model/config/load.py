@@ -9,7 +9,6 @@ from typing import NamedTuple
 from pydantic import ValidationError
 
 from hopforge.model.config.base import Problem, named_files
-from hopforge.model.config.explain import explain
 from hopforge.model.config.limits import fitting_address, hardware_problems, key_problems
 from hopforge.model.config.root import Config
 from hopforge.model.config.source import (
@@ -19,6 +18,7 @@ from hopforge.model.config.source import (
     VariantError,
     apply_variant,
     dotted,
+    explain,
     read_source,
     undotted,
 )

@@ -1,11 +1,11 @@
-"""Sections `address` and `lookup`: what one lookup engine is made of."""
+"""Sections `address`, `lookup`, `rule_cache` and `wavelengths`: what lookup engines and their caches are made of."""
 
 from collections.abc import Iterator
 from typing import Annotated, Any, Literal, get_args
 
 from pydantic import Discriminator, Field, Tag
 
-from hopforge.model.config.base import Problem, Section, suggestion
+from hopforge.model.config.base import ConfigPath, Problem, Section, suggestion
 from hopforge.model.config.key_expression import KeyExpressionConfig
 from hopforge.model.numbers.crc_catalogue import CRC
 
@@ -243,3 +243,106 @@ class LookupConfig(Section):
             for value in dict.fromkeys(values):
                 if values.count(value) > 1:
                     yield Problem(key, f"names {value} twice")
+
+
+__all__ = ["MOST_LINES", "MOST_LINES_IN_SETS", "MOST_WAYS", "RuleCacheConfig", "set_problems"]
+
+MOST_LINES = 64
+"""Lines of a fully associative cache."""
+
+MOST_LINES_IN_SETS = 1 << 16
+"""Lines of a cache with sets."""
+
+MOST_WAYS = 16
+"""Lines of a set."""
+
+
+def set_problems(entries: int, ways: int | None, index_bits: int | None, address_bits: int) -> Iterator[Problem]:
+    """Yield what is wrong with the lines of a rule cache and their sets."""
+    if ways is None:
+        if entries > MOST_LINES:
+            yield Problem("entries", f"must be 1 to {MOST_LINES} without ways, not {entries}")
+        if index_bits is not None:
+            yield Problem("index_bits", f"needs ways: without sets nothing is hashed, not {index_bits}")
+        return
+    sets, rest = divmod(entries, ways)
+    if rest or sets < 2 or sets & (sets - 1):
+        yield Problem(
+            "entries",
+            f"must be ways={ways} times a power of two from 2 on, not {entries} (for a single set leave ways out)",
+        )
+    if index_bits is not None and index_bits > address_bits:
+        yield Problem("index_bits", f"must be at most address_bits={address_bits}, not {index_bits}")
+
+
+class RuleCacheConfig(Section):
+    """The block (docs/definitions/rule-caches.md, *In hardware*)."""
+
+    policy: Literal["exact", "host", "mep"] = "mep"
+    """What a miss caches: the address; its rule if no longer one lies inside, else the address; the shortest prefix
+    that is right."""
+    entries: Annotated[int, Field(ge=1, le=MOST_LINES_IN_SETS)] = 16
+    """Lines of the cache, LRU; without `ways` 64 at most."""
+    ways: Annotated[int, Field(ge=1, le=MOST_WAYS)] | None = None
+    """Lines of a set, in memories; the sets are a power of two. Without it the cache is fully associative, in
+    flip-flops."""
+    index_bits: Annotated[int, Field(ge=1)] | None = None
+    """With `ways`: highest bits of an address, of which the set is a hash. No line is wider. By default all for policy
+    `exact`, else three quarters of the address, 48 at most."""
+    rows: Annotated[int, Field(ge=1, le=1024)] = 64
+    """Rules that the TCAM holds."""
+    address_bits: Annotated[int, Field(ge=1, le=128)] = 32
+    """Bits of an address."""
+    output_bits: Annotated[int, Field(ge=1, le=32)] = 8
+    """Bits of an answer."""
+    id_bits: Annotated[int, Field(ge=1, le=16)] = 6
+    """Bits of the number of a request."""
+    tcam_cycles: Annotated[int, Field(ge=4, le=32)] = 4
+    """Cycles from a miss to its answer and line."""
+    invalidation: Literal["overlap", "flush"] = "overlap"
+    """What an update of a rule removes: the lines that share an address with it, or all."""
+
+    def problems(self) -> Iterator[Problem]:
+        """Say what is wrong with the sets."""
+        yield from set_problems(self.entries, self.ways, self.index_bits, self.address_bits)
+
+
+Spread = Literal["rr", "least", "flow", "hash", "hash_low", "bank"]
+SPREADS: tuple[Spread, ...] = get_args(Spread)  # kernels call them by their place
+Share = Literal["split", "full"]
+MOST_LANES = 256
+
+
+class WavelengthsConfig(Section):
+    """Links of several wavelengths, with a lookup engine for the link or for each (docs/definitions/wavelengths.md)."""
+
+    lanes: tuple[Annotated[int, Field(ge=1, le=MOST_LANES)], ...] = (1, 2, 4, 8)
+    """Wavelengths of a link, a run for each; every one must divide every rate of `rates_gbps`."""
+    spread: tuple[Spread, ...] = ("rr", "flow", "hash", "bank")
+    """How packets choose a wavelength: in turns (rr), the one that is free first (least), by source and destination
+    (flow), by destination with the high bits of its hash (hash), or with the low bits that also choose the set
+    (hash_low), or with a set from the bits above those (bank)."""
+    share: tuple[Share, ...] = ("split", "full")
+    """Each wavelength has its part of the lines of `lookup.cache.entries` (split), or as many (full)."""
+    rates_gbps: tuple[Annotated[int, Field(ge=1, le=1_000_000)], ...] = (400, 800, 1600)
+    """Rates of a link for which the cheapest arrangement is chosen."""
+    ports: Annotated[int, Field(ge=1, le=4096)] = 64
+    """Links of a switch."""
+    packets: ConfigPath | None = None
+    """Packets of one link (CSV with columns destination, bytes and source) in place of section `workload`; relative to
+    this configuration file."""
+
+    def problems(self) -> Iterator[Problem]:
+        """Check that lists are lists of different things, and that wavelengths divide rates."""
+        for key in ("lanes", "spread", "share", "rates_gbps"):
+            values = getattr(self, key)
+            if not values:
+                yield Problem(key, "must not be empty")
+            for value in dict.fromkeys(values):
+                if values.count(value) > 1:
+                    yield Problem(key, f"names {value} twice")
+        for lanes in self.lanes:
+            for rate in self.rates_gbps:
+                if rate % lanes:
+                    yield Problem("lanes", f"must divide rates_gbps={rate}, not {lanes}")
+                    return

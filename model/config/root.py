@@ -6,9 +6,8 @@ from typing import Annotated, Literal
 from pydantic import Field, PrivateAttr
 
 from hopforge.model.config.app import AppConfig
-from hopforge.model.config.base import Problem, Section
+from hopforge.model.config.base import CsrConfig, Problem, Section
 from hopforge.model.config.collective_plane import CollectivePlaneConfig
-from hopforge.model.config.csr import CsrConfig
 from hopforge.model.config.energy import EnergyConfig
 from hopforge.model.config.jobs import JobsWorkload, WorkloadConfig
 from hopforge.model.config.limits import (
@@ -18,18 +17,13 @@ from hopforge.model.config.limits import (
     route_computation_problems,
     router_model_problems,
 )
-from hopforge.model.config.lookup import AddressConfig, LookupConfig
-from hopforge.model.config.packet import PacketConfig
-from hopforge.model.config.quality import quality_problems
-from hopforge.model.config.router import RouterConfig
+from hopforge.model.config.lookup import AddressConfig, LookupConfig, RuleCacheConfig, WavelengthsConfig
+from hopforge.model.config.router import PacketConfig, RouterConfig
 from hopforge.model.config.routing import RoutingConfig
-from hopforge.model.config.rule_cache import RuleCacheConfig
 from hopforge.model.config.simulation import DegradedConfig, FailedConfig, SimulationConfig, failure_problems
-from hopforge.model.config.spraying import path_problems, spraying_problems
 from hopforge.model.config.tables import TablesConfig
 from hopforge.model.config.topology import TopologyConfig
-from hopforge.model.config.traffic import TrafficConfig
-from hopforge.model.config.wavelengths import WavelengthsConfig
+from hopforge.model.config.traffic import TrafficConfig, path_problems, quality_problems, spraying_problems
 from hopforge.model.config.workload import ProgramWorkload
 from hopforge.model.seeds import MOST_SEED
 

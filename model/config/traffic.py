@@ -1,13 +1,160 @@
-"""Section `traffic`: what hosts send in the network simulator."""
+"""Section `traffic`: packets, classes of traffic, entropy and reorder buffers, and what routers can do for them."""
 
 from collections.abc import Iterator
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
 from hopforge.model.config.base import ConfigPath, Problem, Section
-from hopforge.model.config.spraying import EntropyConfig, ReorderConfig
-from hopforge.model.config.traffic_classes import TrafficClassConfig, class_problems
+from hopforge.model.config.router import RouterConfig
+from hopforge.model.config.routing import RoutingConfig
+from hopforge.model.config.tables import TablesConfig
+
+_OTHER_COLUMNS = ("acknowledge", "message", "network", "reply", "request", "round_trip")
+
+CLASSES_MAX = 8
+"""Classes of traffic of a network."""
+
+
+class TrafficClassConfig(Section):
+    """A class of traffic: a source of its own at every host, and virtual channels of its own if it has `vcs`."""
+
+    name: Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$", max_length=32)]
+    """Prefix of its columns in results."""
+    share: Annotated[float, Field(gt=0, le=1)] | None = None
+    """Part of the load that it offers; those of all classes that have one are 1 together."""
+    load: Annotated[float, Field(ge=0, le=1)] | None = None
+    """In place of `share`: flits per host and cycle, whatever the load of the run is."""
+    vcs: Annotated[int, Field(ge=1, le=16)] | None = None
+    """Virtual channels that it alone uses (default: all classes share all of them)."""
+    priority: Annotated[int, Field(ge=0, le=15)] = 0
+    """`router.qos: strict`: a class goes before all that have a lower number."""
+    weight: Annotated[int, Field(ge=1, le=255)] = 1
+    """`router.qos: weighted`: flits of a class in a round."""
+    pattern: Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$")] | None = None
+    """Where its packets go (default: `traffic.pattern`, of which the other keys hold here, too)."""
+    packet_flits: Annotated[int, Field(ge=1, le=65535)] | None = None
+    """Length of its packets (default: `traffic.packet_flits`)."""
+
+    def problems(self) -> Iterator[Problem]:
+        """Check that it says how much it offers."""
+        if (self.share is None) == (self.load is None):
+            yield Problem("share", f"or load must be given, not {'both' if self.share is not None else 'none of them'}")
+
+
+def class_problems(traffic: Any) -> Iterator[Problem]:
+    """Return what is wrong with the classes of a `TrafficConfig`; keys are from that section."""
+    classes = traffic.classes
+    if not classes:
+        return
+    if not 2 <= len(classes) <= CLASSES_MAX:
+        yield Problem("classes", f"must be 2 to {CLASSES_MAX}, not {len(classes)}")
+    names = [each.name for each in classes]
+    for number, name in enumerate(names):
+        if name in names[:number]:
+            yield Problem(f"classes[{number}].name", f"{name} is the name of class {names.index(name)}, too")
+        if name in _OTHER_COLUMNS:
+            yield Problem(f"classes[{number}].name", f"{name} is the beginning of other columns of results")
+    shares = [each.share for each in classes if each.share is not None]
+    if shares and abs(sum(shares) - 1) > 1e-6:
+        yield Problem("classes", f"shares must be 1 together, not {sum(shares):.6g}")
+    own = [each.name for each in classes if each.vcs is not None]
+    if own and len(own) < len(classes):
+        without = next(name for name in names if name not in own)
+        yield Problem("classes", f"vcs must be given for all classes or none, not for {own[0]} and not for {without}")
+    for key, limit, value in (
+        ("source", "bernoulli", traffic.source),
+        ("message_packets", 1, traffic.message_packets),
+        ("reply", None, traffic.reply),
+        ("acknowledge", None, traffic.acknowledge),
+        ("packet_range", None, traffic.packet_range),
+        ("packet_lengths", (), traffic.packet_lengths),
+    ):
+        if value != limit:
+            given = "it" if isinstance(value, Section | tuple) else value
+            wanted = f"must be {limit}" if key in ("source", "message_packets") else "cannot stand together"
+            ending = f", not {given}" if key in ("source", "message_packets") else ""
+            yield Problem(key, f"{wanted} with traffic.classes{ending}")
+    if "file" in (traffic.pattern, *(each.pattern for each in classes)):
+        yield Problem("classes", "pattern file is not for classes of traffic; patterns with a name are")
+
+
+class EntropyConfig(Section):
+    """A number in packets by which `routing.spread: entropy` takes ways (docs/definitions/spraying.md)."""
+
+    per: Literal["flow", "message", "packet", "flowlet"] = "packet"
+    """What has a number of its own: all packets between two hosts, a message, a packet, or a run of packets between two
+    hosts without a long gap."""
+    values: Annotated[int, Field(ge=1, le=(1 << 31) - 1)] = 65536
+    """Different numbers that there are."""
+    gap_cycles: Annotated[int, Field(ge=1, le=10**9)] | None = None
+    """`flowlet`: cycles from the tail of a packet to the next packet from which on this begins a new flowlet."""
+
+    def problems(self) -> Iterator[Problem]:
+        """Check that flowlets have a gap."""
+        if self.per == "flowlet" and self.gap_cycles is None:
+            yield Problem("gap_cycles", "missing; per=flowlet needs it")
+        if self.per != "flowlet" and self.gap_cycles is not None:
+            yield Problem("gap_cycles", f"is for per=flowlet only, not per={self.per}")
+
+
+class ReorderConfig(Section):
+    """What hosts do with packets that come before their turn; it is measured, too (docs/definitions/spraying.md)."""
+
+    deliver: Literal["in_order", "at_once"] = "in_order"
+    """They wait in a reorder buffer; or count when they come."""
+    buffer_packets: Annotated[int, Field(ge=0, le=(1 << 31) - 1)] | None = None
+    """`in_order`: places for the packets of each source; a source sends no packet that may find none (default: no
+    limit)."""
+
+    def problems(self) -> Iterator[Problem]:
+        """Check that a buffer has packets that wait."""
+        if self.deliver == "at_once" and self.buffer_packets is not None:
+            yield Problem("buffer_packets", "is for deliver=in_order only, not deliver=at_once")
+
+
+def spraying_problems(
+    router: RouterConfig, routing: RoutingConfig, entropy: EntropyConfig | None, given: dict[str, bool]
+) -> Iterator[Problem]:
+    """Return what of the entropy and of reorder buffers does not fit; keys are from the root of the file.
+
+    Parameters
+    ----------
+    router, routing, entropy
+        Sections.
+    given : dict
+        Key of section `traffic` → whether the file asks for it.
+    """
+    if routing.spread == "entropy" and entropy is None:
+        yield Problem("traffic.entropy", "missing; routing.spread=entropy needs it")
+    if routing.spread != "entropy" and entropy is not None:
+        reader = "null" if routing.spread is None else routing.spread
+        yield Problem("traffic.entropy", f"needs routing.spread=entropy, which reads it, not {reader}")
+    for key in ("entropy", "reorder"):
+        if not given[key]:
+            continue
+        if router.model != "input_queued":
+            yield Problem(f"traffic.{key}", f"needs router.model=input_queued, not {router.model}")
+        for other in ("reply", "acknowledge", "classes"):
+            if given[other]:
+                yield Problem(f"traffic.{key}", f"cannot stand together with traffic.{other}")
+
+
+def path_problems(routing: RoutingConfig, tables: TablesConfig) -> Iterator[Problem]:
+    """Return what of tables with several paths and of their choice does not fit; keys are from the root of the file."""
+    several = tables.scheme == "k_shortest"
+    if routing.algorithm != "tables":
+        return
+    if several and routing.spread is None:
+        yield Problem("routing.spread", "missing; tables.scheme=k_shortest needs it: it says who chooses a path")
+    if several and routing.links in ("hash", "adaptive"):
+        yield Problem("routing.links", f"{routing.links} is not for tables.scheme=k_shortest: each path has one link")
+    if routing.spread is not None and not several:
+        yield Problem(
+            "routing.spread",
+            f"needs tables.scheme=k_shortest with algorithm=tables, not {tables.scheme}, which has one path",
+        )
+
 
 Count = Annotated[int, Field(ge=1, le=65535)]
 
@@ -190,3 +337,42 @@ class TrafficConfig(Section):
             return sum(length * weight for length, weight in pairs) / sum(self.packet_weights)
         low, high = self.packet_range or (self.packet_flits, self.packet_flits)
         return (low + high) / 2
+
+
+def quality_problems(router: RouterConfig, routing: RoutingConfig, traffic: TrafficConfig) -> Iterator[Problem]:
+    """Return what the routers cannot do for the classes of traffic; keys are from the root of the file."""
+    classes = traffic.classes
+    if router.qos != "none" and not classes:
+        yield Problem("router.qos", f"{router.qos} needs traffic.classes")
+    if not classes:
+        return
+    if router.model != "input_queued":
+        yield Problem("traffic.classes", f"needs router.model=input_queued, not {router.model}")
+        return
+    if routing.decision == "host":
+        yield Problem("routing.decision", "host is for traffic without classes")
+    counts = [each.vcs for each in classes if each.vcs is not None]
+    if counts and sum(counts) != router.vcs:
+        together = " + ".join(map(str, counts))
+        yield Problem("router.vcs", f"must be those of traffic.classes, {together} = {sum(counts)}, not {router.vcs}")
+    longest = max(each.packet_flits or traffic.packet_flits for each in classes)
+    if router.switching != "wormhole" and longest > router.buffer_flits:
+        yield Problem(
+            "traffic.classes",
+            f"packet_flits must be at most router.buffer_flits={router.buffer_flits} with "
+            f"router.switching={router.switching}, not {longest}",
+        )
+    if router.qos == "none":
+        return
+    if not counts:
+        yield Problem("router.qos", f"{router.qos} needs classes with vcs of their own (traffic.classes.vcs)")
+    if router.qos == "strict" and len({each.priority for each in classes}) == 1:
+        yield Problem("router.qos", f"strict needs classes of different priority, not all of {classes[0].priority}")
+    for key, wrong in (
+        ("speculation", router.speculation is not False),
+        ("hold_switch", router.hold_switch),
+        ("sa", router.sa == "input_ahead"),
+    ):
+        if wrong:
+            value = str(getattr(router, key)).lower()
+            yield Problem(f"router.{key}", f"cannot be {value} with router.qos={router.qos}")

@@ -3,14 +3,16 @@
 from collections.abc import Callable, Iterable
 
 from hopforge.model.config.app import AppConfig
-from hopforge.model.config.choice_keys import unread_choice_keys
-from hopforge.model.config.class_keys import unread_class_keys
 from hopforge.model.config.jobs import JobConfig, JobsWorkload
-from hopforge.model.config.packet_keys import unread_packet_keys
 from hopforge.model.config.root import Config
 from hopforge.model.config.router import RouterConfig
-from hopforge.model.config.routing_keys import unread_routing_keys
 from hopforge.model.config.topology import TABLE_KINDS
+from hopforge.model.config.unread_keys import (
+    unread_choice_keys,
+    unread_class_keys,
+    unread_packet_keys,
+    unread_routing_keys,
+)
 from hopforge.model.config.workload import ProgramWorkload
 
 Sections = set[str]

@@ -9,8 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from hopforge.model.config.lookup import REPLAYED_POLICIES, ReplayedPolicy
-from hopforge.model.config.wavelengths import SPREADS, Spread
+from hopforge.model.config.lookup import REPLAYED_POLICIES, SPREADS, ReplayedPolicy, Spread
 from hopforge.model.kernel.compile import kernel
 from hopforge.model.lookup.replacement import RANDOM, choose_victim, next_random, note_fill, note_use
 from hopforge.model.numbers.crc import crc_addresses, crc_tables

@@ -11,8 +11,7 @@ from typing import Annotated, Literal
 from pydantic import Field, ValidationError
 
 from hopforge.model.config.base import Problem, Section
-from hopforge.model.config.explain import explain
-from hopforge.model.config.source import SourceError, read_source
+from hopforge.model.config.source import SourceError, explain, read_source
 from hopforge.model.errors import UserError
 from hopforge.model.input_file import read_input_text
 from hopforge.model.workload.collective_rounds import power_below

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from hopforge.model.config import Config
-from hopforge.model.config.rule_cache import MOST_LINES_IN_SETS, MOST_WAYS, set_problems
+from hopforge.model.config.lookup import MOST_LINES_IN_SETS, MOST_WAYS, set_problems
 from hopforge.model.lookup.rules.cube_sets import default_index_bits
 from hopforge.model.lookup.rules.rule_table import MOST_WIDTH
 

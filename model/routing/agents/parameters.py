@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from hopforge.model.config.dqn import DqnConfig
+from hopforge.model.config.routing import DqnConfig
 from hopforge.model.dqn.rules import Rules
 from hopforge.model.dqn.settings import AgentSettings
 from hopforge.model.dqn.shape import NetworkShape

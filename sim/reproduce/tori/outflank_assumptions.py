@@ -9,7 +9,7 @@ from typing import Any
 import pandas as pd
 from matplotlib.figure import Figure
 
-from hopforge.model.config.packet import PacketConfig
+from hopforge.model.config.router import PacketConfig
 from hopforge.model.output.plots import PALETTE, new_figure, style_axes
 from hopforge.model.output.plots import PAPER as PAPER_COLOR
 from hopforge.sim.packet.saturation import find_saturation

@@ -11,7 +11,7 @@ def complete_kind(incomplete: str) -> list[str]:
 
 def complete_key(incomplete: str) -> list[str]:
     """Keys of `hopforge explain`: sections, and the keys of a section that is written."""
-    from hopforge.model.config.key_help import all_keys, key_help
+    from hopforge.model.config.reference import all_keys, key_help
     from hopforge.model.errors import UserError
 
     section = incomplete.rpartition(".")[0]

@@ -204,7 +204,7 @@ def explain(
 
     hopforge explain router.vcs
     """
-    from hopforge.model.config.key_help import all_keys, key_help
+    from hopforge.model.config.reference import all_keys, key_help
 
     for found in [all_keys()] if key is None else key_help(key):
         if key is not None:

@@ -9,10 +9,10 @@ import pytest
 import yaml
 
 from hopforge.model.config import Config, ConfigError, parse_config
-from hopforge.model.config.choice_keys import FLOW_KEYS, OTHER_KEYS, PATTERN_KEYS, SOURCE_KEYS, WORKLOAD_KEYS
 from hopforge.model.config.jobs import WorkloadConfig
 from hopforge.model.config.router import RouterConfig
 from hopforge.model.config.traffic import TrafficConfig
+from hopforge.model.config.unread_keys import FLOW_KEYS, OTHER_KEYS, PATTERN_KEYS, SOURCE_KEYS, WORKLOAD_KEYS
 from hopforge.model.config.uses import unused_sections
 
 _BASE: dict[str, Any] = {"name": "x", "topology": {"kind": "mesh", "radices": [2, 2]}}

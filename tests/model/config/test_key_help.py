@@ -5,8 +5,7 @@ from typing import Any
 
 import pytest
 
-from hopforge.model.config.key_help import KeyHelp, all_keys, key_help
-from hopforge.model.config.reference import inner_sections
+from hopforge.model.config.reference import KeyHelp, all_keys, inner_sections, key_help
 from hopforge.model.config.root import Config
 from hopforge.model.errors import UserError
 

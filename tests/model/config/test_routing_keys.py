@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from hopforge.model.config import parse_config
-from hopforge.model.config.routing_keys import ROUTING_KEYS, unread_routing_keys
+from hopforge.model.config.unread_keys import ROUTING_KEYS, unread_routing_keys
 from hopforge.model.config.uses import unused_sections
 from hopforge.model.routing import ROUTING
 from hopforge.model.routing.combined.configured import routing_plan

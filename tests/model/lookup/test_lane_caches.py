@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from hopforge.model.config.lookup import CrcConfig
-from hopforge.model.config.wavelengths import SPREADS
+from hopforge.model.config.lookup import SPREADS, CrcConfig
 from hopforge.model.lookup.golden.lane_caches import LanePacket, run_lanes
 from hopforge.model.lookup.lane_caches import LaneShape, hash_packets, run_links
 from hopforge.model.lookup.routing_cache import RoutingCache

@@ -1,7 +1,9 @@
-"""Keys that a choice beside them leaves unread: those of another pattern, source, kind or switch of their section.
+"""Keys that a file gives and that nothing reads: because of a choice beside them, classes, packets or the algorithm.
 
-Many such keys are refused where their section is checked; these are told as sections that a command does not use are.
+Many such keys are refused where their section is checked; these are told as sections that a command does not read.
 `tests/model/config/test_choice_keys.py` knows an owner for each key of a section with a choice.
+`tests/model/config/test_routing_keys.py` holds each algorithm to its keys: a key that it does not read changes no plan,
+one that it reads changes one.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -10,6 +12,9 @@ from typing import Any
 from hopforge.model.config.base import Section
 from hopforge.model.config.jobs import JobsWorkload
 from hopforge.model.config.root import Config
+from hopforge.model.config.routing import DECIDE_AHEAD, DECIDE_AT_SOURCE
+from hopforge.model.config.traffic import TrafficClassConfig
+from hopforge.model.config.workload import ProgramWorkload
 
 #: commands whose packets have a pattern, a source and lengths from section `traffic`
 _LOADED = {"net", "series", "sweep", "trace", "cosim --part network"}
@@ -243,3 +248,172 @@ def _of_loads(config: Config, commands: set[str]) -> Iterator[tuple[str, bool]]:
     for key in _given(config.simulation):
         if program and key in LOAD_KEYS:
             yield f"simulation.{key}", bool(config.simulation.failures)
+
+
+_READ_BY = {"priority": "strict", "weight": "weighted"}
+_DEFAULTS = ("packet_flits", "pattern")
+
+
+def unread_class_keys(configs: Iterable[Config], *, loads: bool) -> list[str]:
+    """Return the keys that nothing reads because of classes of traffic, in their order.
+
+    Parameters
+    ----------
+    configs : iterable of Config
+        A configuration and its variants; a key that is read in one of them is read.
+    loads : bool
+        The command reads the load of the file.
+    """
+    given: dict[str, bool] = {}
+    for config in configs:
+        traffic, classes = config.traffic, config.traffic.classes
+        if not classes:
+            given |= dict.fromkeys((*(f"traffic.{key}" for key in _DEFAULTS), "simulation.load"), True)
+            continue
+        for key, kind in _READ_BY.items():
+            if any(getattr(each, key) != TrafficClassConfig.model_fields[key].default for each in classes):
+                name = f"traffic.classes.{key}"
+                given[name] = given.get(name, False) or config.router.qos == kind
+        for key in _DEFAULTS:
+            if key in traffic.model_fields_set:
+                name = f"traffic.{key}"
+                given[name] = given.get(name, False) or any(getattr(each, key) is None for each in classes)
+        if loads and "load" in config.simulation.model_fields_set:
+            shares = any(each.share is not None for each in classes)
+            given["simulation.load"] = given.get("simulation.load", False) or shares
+    return [key for key, read in given.items() if not read]
+
+
+#: of section `packet`: about sources with a load
+_OF_SOURCES = ("feed", "process", "phase", "messages")
+#: of section `packet`: about intermediate destinations beside the minimal way
+_OF_OUTFLANK = ("outflank_distance", "outflank_share")
+#: of section `packet`: about heads that are sent on before the rest
+_OF_HEADS = ("head_bytes",)
+#: commands that run a network
+_NETWORKS = {"net", "series", "sweep"}
+#: others that may read them, with other routers
+_OTHERS = {"demo", "trace", "collectives"}
+
+
+def unread_packet_keys(configs: Iterable[Config], commands: set[str]) -> list[str]:
+    """Return the keys that the files give and that none of the commands reads with packet routers, in order.
+
+    Parameters
+    ----------
+    configs : iterable of Config
+        A configuration and its variants; a key that is read in one of them is read.
+    commands : set of str
+        The commands.
+    """
+    return never_read(
+        (key, any(_reads_packet_key(config, command, key) for command in commands))
+        for config in configs
+        for key in _written(config)
+    )
+
+
+def _written(config: Config) -> list[str]:
+    """Return the keys in question that a file gives."""
+    keys = (*_OF_SOURCES, *_OF_OUTFLANK, *_OF_HEADS)
+    found = [f"packet.{key}" for key in keys if key in config.packet.model_fields_set]
+    if isinstance(config.workload, ProgramWorkload) and "mtu_bytes" in config.workload.model_fields_set:
+        found.append("workload.mtu_bytes")
+    if "flit_bytes" in config.traffic.model_fields_set:
+        found.append("traffic.flit_bytes")
+    return found
+
+
+def _reads_packet_key(config: Config, command: str, key: str) -> bool:
+    """Tell whether a command reads a key; commands that run no network are not judged."""
+    of_app = command == "app" or (command == "sweep" and "app" in config.written)
+    if not (of_app or command in _NETWORKS):
+        return command in _OTHERS or key == "workload.mtu_bytes"
+    if config.router.model != "packet":
+        return not key.startswith("packet.")
+    if key.removeprefix("packet.") in _OF_OUTFLANK:
+        return config.routing.algorithm == "ofr" and (not of_app or config.app.engine == "packet")
+    if key.removeprefix("packet.") in _OF_HEADS:
+        return config.packet.switching == "vct" and (not of_app or config.app.engine == "packet")
+    if of_app:
+        return config.app.engine != "packet" or key == "traffic.flit_bytes"
+    return config.traffic.source != "program"
+
+
+_LEARNING = {"q_adaptive", "q_routing"}
+_UGAL = {"ugal", "ugal_global"}
+_DETOURS = {"minimal", "valiant", "valiant_compact", "ugal_compact", *_UGAL}
+
+ROUTING_KEYS: dict[str, set[str]] = {
+    "vc_rule": {"dor", "valiant"},
+    "ties": {"dor", "valiant", "dqn", "nca"},
+    "ejection": {"dragonfly_min"},
+    "class_vcs": {"dragonfly_min"},
+    "bias": {"ugal_group", "ugal_node", "par", *_UGAL, "dimwar", "omniwar", "dal"},
+    "deroutes": {"omniwar"},
+    "ways": _DETOURS,
+    "spread": {"minimal", "valiant", "tables"},
+    "classes": _DETOURS,
+    "candidates": _UGAL,
+    "over": {"valiant", *_UGAL},
+    "rule": {"ugal"},
+    "decision": {*DECIDE_AT_SOURCE, *DECIDE_AHEAD},
+    "alpha": _LEARNING,
+    "beta": {"q_adaptive"},
+    "epsilon": _LEARNING,
+    "q_thld1": {"q_adaptive"},
+    "q_thld2": {"q_adaptive"},
+    "max_q": {"q_routing"},
+    "estimate_bits": _LEARNING,
+    "estimate_fraction_bits": _LEARNING,
+    "estimate_rounding": _LEARNING,
+    "root": {"up_down", "shortest_escape", *_DETOURS},
+    "eta": {"por", "ofr"},
+    "outflank_distance": {"ofr"},
+    "dqn": {"dqn"},
+}
+"""Key of section `routing` → the algorithms that read it. Keys that are not here are read for every algorithm."""
+
+
+#: keys of POR and OutFlank on routers of flits
+_OF_DETOURS = {"eta", "outflank_distance"}
+#: keys that dimension order and its kin read for rings only
+_OF_RINGS = {"vc_rule", "ties"}
+
+
+def unread_routing_keys(configs: Iterable[Config]) -> list[str]:
+    """Return the keys that a file gives section `routing` and that its algorithm does not read, in their order.
+
+    Parameters
+    ----------
+    configs : iterable of Config
+        A configuration and its variants; a key that is read in one of them is read.
+    """
+    given: dict[str, bool] = {}
+    for config in configs:
+        for key in type(config.routing).model_fields:
+            if key in config.routing.model_fields_set:
+                given[key] = given.get(key, False) or _reads_routing_key(config, key)
+    return [f"routing.{key}" for key, read in given.items() if not read]
+
+
+def _reads_routing_key(config: Config, key: str) -> bool:
+    algorithm = config.routing.algorithm
+    if key == "proof_limit_s":  # routers of packets have another proof
+        return config.routing.check and config.router.model != "packet"
+    if key in _OF_DETOURS and config.router.model == "packet":  # it has its own in section `packet`
+        return False
+    if algorithm == "file":  # of one's own: it may read every key
+        return True
+    if key in _OF_RINGS and algorithm != "nca" and config.topology.kind != "torus":
+        return False
+    if algorithm == "valiant" and key in {"root", *_OF_RINGS}:
+        return (key == "root") == _is_valiant_of_ways(config)
+    return algorithm in ROUTING_KEYS.get(key, {algorithm})
+
+
+def _is_valiant_of_ways(config: Config) -> bool:
+    """Tell whether `valiant` is that of any network; on meshes and tori it is that of dimension order if it can be."""
+    routing = config.routing
+    asked = routing.ways or routing.classes or routing.spread or routing.over != "routers"
+    return bool(asked) or config.topology.kind not in ("mesh", "torus")
