@@ -77,7 +77,8 @@ def _times(program: Program, host_gflops: float | None) -> NDArray[np.uint64]:
     time = np.zeros(len(program.kind))
     for kind, factor in ((op.COMPUTE, 0.0 if host_gflops is None else 1 / host_gflops), (op.SLEEP, 1e9)):
         chosen = program.kind == kind
-        time[chosen] = program.amount[program.operand[chosen]] * factor
+        with np.errstate(over="ignore", invalid="ignore"):  # refused below
+            time[chosen] = program.amount[program.operand[chosen]] * factor
     longest = float(time.max(initial=0.0))
     if not longest < _LARGEST_TIME:
         raise GoalError(f"workload: a computation of {longest:.6g} ns is longer than {_LARGEST_TIME:.6g} ns")

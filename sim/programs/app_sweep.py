@@ -79,6 +79,7 @@ class AppSweep(Sweep):
 _COLUMNS = {
     "makespan_s": ("makespan", "{:.6g} {unit}"), "gain": ("gain", "{:.4f}"), "waiting_share": ("waiting", "{:.1%}"),
     "computing_share": ("computing", "{:.1%}"), "miss_share": ("misses", "{:.3%}"), "energy_j": ("energy", "{:.4g} J"),
+    "conventional_energy_j": ("without caches", "{:.4g} J"),
     "mean_slowdown": ("slowdown", "{:.4f}"), "max_slowdown": ("largest", "{:.4f}"),
 }  # fmt: skip
 

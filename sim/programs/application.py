@@ -313,7 +313,7 @@ def app_rows(run: AppRun | LoggopsRun) -> list[tuple[str, str]]:
         *([] if run.reordering is None else run.reordering.rows()),
         *([] if run.failures is None else run.failures.rows),
         ("lookups", _lookups_text(run)),
-        ("energy", f"{found.energy_j:.4g} J in all switches; without caches {found.conventional_energy_j:.4g} J"),
+        ("energy", _energy_text(run)),
         ("processor time", f"{found.cpu_seconds:.2f} s"),
     ]
 
@@ -338,6 +338,14 @@ def _lookups_text(run: AppRun) -> str:
     if found.messages == found.local_messages:
         return "nothing was looked up: no message entered the network"
     return f"{found.miss_share:.3%} miss"
+
+
+def _energy_text(run: AppRun) -> str:
+    """Say what the switches take; those of ``app.lookup: conventional`` have no caches."""
+    found = run.found
+    if run.config.app.lookup == "conventional":
+        return f"{found.conventional_energy_j:.4g} J in all switches, which have no caches"
+    return f"{found.energy_j:.4g} J in all switches; without caches {found.conventional_energy_j:.4g} J"
 
 
 def trace_rows(trace: Trace | Schedule) -> list[tuple[str, str]]:

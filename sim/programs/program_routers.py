@@ -43,16 +43,29 @@ def sized_router(config: Config) -> Config:
     """Return the configuration with flits and buffers that keep links busy, where the file leaves them open.
 
     ``traffic.flit_bytes``: 64. ``router.buffer_flits``: the next power of two to what a link carries while a flit goes
-    to the next router and its credit comes back, twice a switch and a cable.
+    to the next router and its credit comes back, twice a switch and a cable; on links that a cycle is long for, what
+    the routers themselves take (`_credit_cycles`).
     """
     if "flit_bytes" not in config.traffic.model_fields_set:
         traffic = config.traffic.model_copy(update={"flit_bytes": FLIT_BYTES})
         config = config.model_copy(update={"traffic": traffic})
     if "buffer_flits" not in config.router.model_fields_set:
-        flits = 2 * (switch_ns(config) + _longest_ns(config)) / cycle_ns(config)
+        flits = max(2 * (switch_ns(config) + _longest_ns(config)) / cycle_ns(config), _credit_cycles(config))
         router = config.router.model_copy(update={"buffer_flits": min(1 << ceil(log2(max(flits, 1.0))), MOST_FLITS)})
         config = config.model_copy(update={"router": router})
     return config
+
+
+def _credit_cycles(config: Config) -> int:
+    """Return the cycles from the grant of a head to the use of its credit (router.md, Stages of a flit).
+
+    Routers in the times of `timing` only: a hop takes no less than 4 + rc_cycles, however short switch and cable are.
+    """
+    if config.router.model != "input_queued":
+        return 0
+    router = timed_router(config)
+    link = max(router.link_latency_cycles, router.host_latency_cycles)
+    return 2 * link + 1 + _inside_cycles(config) + router.credit_delay_cycles
 
 
 def _longest_ns(config: Config) -> float:
@@ -110,12 +123,7 @@ def timed_router(config: Config) -> RouterConfig:
     cycle, timing = cycle_ns(config), config.timing
     if config.router.model == "input_output_queued":
         return config.router
-    in_caches = config.app.lookup == "cache"
-    cycles_of_hit = config.lookup.hit_cycles
-    route = cycles_of_hit + 1 if in_caches else config.router.rc_cycles
-    if config.router.lookahead:
-        route = max(0, cycles_of_hit - 1) if in_caches else 0  # what is left of it beside VA
-    inside = 3 + route
+    in_caches, inside = config.app.lookup == "cache", _inside_cycles(config)
     hop = (switch_ns(config) + timing.cable_ns) / cycle
     ends = (switch_ns(config) + 2 * timing.cable_ns) / cycle
     found = config.router.model_copy(update={
@@ -129,6 +137,16 @@ def timed_router(config: Config) -> RouterConfig:
     })
     found._times_of_file = False
     return found
+
+
+def _inside_cycles(config: Config) -> int:
+    """Return what a router takes of a hop, the link not counted."""
+    in_caches = config.app.lookup == "cache"
+    cycles_of_hit = config.lookup.hit_cycles
+    route = cycles_of_hit + 1 if in_caches else config.router.rc_cycles
+    if config.router.lookahead:
+        route = max(0, cycles_of_hit - 1) if in_caches else 0  # what is left of it beside VA
+    return 3 + route
 
 
 def packet_router_config(config: Config) -> Config:

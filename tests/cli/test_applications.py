@@ -10,6 +10,7 @@ import pytest
 
 from hopforge import cli
 from hopforge.model.config import parse_config
+from hopforge.model.errors import UserError
 from hopforge.model.workload.goal_files import read_goal
 from hopforge.model.workload.goal_text import goal_lines
 from hopforge.model.workload.read_trace import read_trace
@@ -213,6 +214,35 @@ def test_what_was_looked_up(tmp_path: Path, app: str, ranks: int, said: str) -> 
     rows = dict(app_rows(run_app(config)))
     assert said in rows["lookups"]
     assert ("%" in rows["lookups"]) == (said == "% miss")
+
+
+@pytest.mark.parametrize(("lookup", "shown"), [("conventional", "conventional_energy_j"), ("miss", "energy_j")])
+def test_conventional_switches_have_no_caches(lookup: str, shown: str) -> None:
+    """Their energy is that of the switches that a miss share of 1 is compared with."""
+    config = parse_config(
+        "name: x\ntopology: {kind: mesh, radices: [2, 2]}\n"
+        "workload: {kind: collective, operation: bcast, bytes: 100}\n"
+        f"app: {{lookup: {lookup}, backend: embedded}}\n"
+    )
+    run = run_app(config)
+    assert run.found.energy_j > run.found.conventional_energy_j
+    said = dict(app_rows(run))["energy"]
+    assert said.startswith(f"{getattr(run.found, shown):.4g} J in all switches")
+    assert ("which have no caches" in said) == (lookup == "conventional")
+
+
+@pytest.mark.parametrize(("engine", "said"), [
+    ("loggops", "workload: a computation of inf ns is longer than"),
+    ("packet", r"workload: inf cycles of computing are more than 4,398,046,511,104"),
+    ("flow", r"workload: the program ends at .* s; times beyond 2\^53 ns"),
+])  # fmt: skip
+def test_computing_for_ever_is_refused(engine: str, said: str) -> None:
+    config = parse_config(
+        "name: x\ntopology: {kind: mesh, radices: [2, 2]}\nworkload: {kind: npb, benchmark: ep, class: S, ranks: 4}\n"
+        f"app: {{engine: {engine}, host_gflops: 1.0e-307{'' if engine != 'flow' else ', backend: embedded'}}}\n"
+    )
+    with pytest.raises(UserError, match=said):  # and nothing of numpy's: warnings are errors here
+        run_app(config)
 
 
 def test_the_word_run_may_stand_before_the_configuration(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

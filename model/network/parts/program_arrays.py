@@ -184,11 +184,14 @@ def _operands(source: ProgramSource) -> NDArray[np.int64]:
     """Operand of each operation: its message, or its cycles."""
     program = source.program
     operand = np.array(program.operand, np.int64)
-    for kind, scale in ((COMPUTE, source.cycles_per_flop), (SLEEP, source.cycles_per_second)):
+    for kind, scale, word in (
+        (COMPUTE, source.cycles_per_flop, "computing"), (SLEEP, source.cycles_per_second, "sleeping")
+    ):
         chosen = program.kind == kind
-        cycles = np.rint(program.amount[operand[chosen]] * scale)
-        if cycles.max(initial=0) >= MAX_CYCLES:
-            raise ProgramError(f"traffic: {cycles.max():.3g} cycles of computing are more than {MAX_CYCLES}")
+        with np.errstate(over="ignore", invalid="ignore"):
+            cycles = np.rint(program.amount[operand[chosen]] * scale)
+        if not cycles.max(initial=0) < MAX_CYCLES:
+            raise ProgramError(f"workload: {cycles.max():.3g} cycles of {word} are more than {MAX_CYCLES:,}")
         operand[chosen] = cycles.astype(np.int64)
     operand[program.kind == JOIN] += program.messages
     return operand if len(operand) else np.zeros(1, np.int64)

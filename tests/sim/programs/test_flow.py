@@ -365,6 +365,19 @@ def test_the_size_of_routers_of_files_that_leave_it_open():
     assert sized_router(said) == said
 
 
+@pytest.mark.parametrize("rate", ["1", "5", "10", "40"])
+@pytest.mark.parametrize("router", ["{}", "{rc_cycles: 4}", "{credit_delay_cycles: 9}"])
+def test_buffers_that_the_file_leaves_open_keep_slow_links_busy(tmp_path, rate, router):
+    """Where a flit takes longer than a switch and a cable, a credit still takes the cycles of the routers."""
+    config = recorded(
+        tmp_path, [["send 1 0 200000 6"], ["recv 0 0 200000 6"]], "{kind: mesh, radices: [2]}", "{engine: packet}",
+        more=f"router: {router}\n",
+    )
+    config = config.model_copy(update={"timing": config.timing.model_copy(update={"link_gbps": float(rate)})})
+    cycles = run_app(config).found.makespan_s * 1e9 / (64 * 8 / float(rate))
+    assert cycles == pytest.approx(200000 / 64, rel=0.02)  # the latency of a head is less than that
+
+
 def test_queued_messages_leave_one_after_the_other(tmp_path):
     """Rank 0 sends 40 000 bytes to 1, then 10 000 to 2; shared, the short one would take 20 µs."""
     programs = [["isend 1 0 40000 6", "isend 2 0 10000 6", "waitall 2"], ["recv 0 0 40000 6"], ["recv 0 0 10000 6"]]
