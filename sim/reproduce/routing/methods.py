@@ -38,6 +38,8 @@ _HOT_SHARE, _HOT_EVERY = 0.25, 16
 _WARMUP_US, _LEARNING_US, _MEASURE_US = 80.0, 400.0, 120.0
 #: shares of all packets, and of those of one host, that may be missing at a load that is carried, and packets besides
 _LOST, _LOST_OF_ONE, _FEW = 0.01, 0.02, 4
+#: so near to a whole number of packets is one
+_ROUNDED = 1e-6
 #: a load at which latency is measured where none is carried
 _LOWEST = 0.001
 #: an assignment problem of more steps is left out
@@ -127,13 +129,15 @@ class Method:
 
         Saturated: of all packets more than 1 % are missing, beyond three deviations of as many random ones; or, where
         one host sends to one host, those of a host by 2 % and more than a few packets. The growth of the source queues
-        would come too late: for a while the routers' buffers take what is too much.
+        would come too late: for a while the routers' buffers take what is too much. Hosts send whole packets at equal
+        intervals: what is missing to a part of one does not count.
         """
         found = self.run(traffic, load)
         times = found.cycles / self._packet_cycles
+        whole = int(load * times + _ROUNDED) / times
         noise = 3 / max(found.accepted * self.topology.hosts * times, 1.0) ** 0.5
         pairs = "destinations" in traffic
-        full = found.accepted < load * (1 - _LOST - noise)
+        full = found.accepted < whole * (1 - _LOST - noise)
         full = full or (pairs and found.accepted_worst * times < load * times * (1 - _LOST_OF_ONE) - _FEW)
         if not full:
             return load

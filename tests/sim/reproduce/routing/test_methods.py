@@ -175,3 +175,11 @@ def test_every_method_is_proved_on_its_network(network: str) -> None:
         assert method.needed <= method.vcs
         run = Simulation(method.config({"pattern": "uniform"}), 0.1, 1, method.topology, plan=method.plan)
         run.advance(100)
+
+
+@pytest.mark.parametrize("packets", [1.7, 3.0, 4.8, 30.6])
+def test_a_low_load_is_carried_whatever_part_of_a_packet_is_left_of_it(packets: float) -> None:
+    """Hosts send whole packets: of 4.8 in the time that is measured 4 arrive, which is no saturation."""
+    method = Method("torus", 100, "dimension order", 1)
+    load = packets / 3750
+    assert method.carried(pattern_keys("transpose", method.topology), load) == load
