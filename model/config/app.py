@@ -78,7 +78,7 @@ class AppConfig(Section):
     """Delay of a switch: `timing.switch_base_ns`, with `miss_penalty_ns`, `conventional_switch_ns`, or by `cache`:
     every hop pays the penalty as often as its input port misses when the program is replayed (section `lookup`)."""
     caches: Literal["cold", "warm"] = "cold"
-    """For `lookup: cache`: caches are empty at the start, or have seen every destination once (no compulsory
+    """`flow`, for `lookup: cache`: caches are empty at the start, or have seen every destination once (no compulsory
     misses)."""
     envelope_bytes: Annotated[int, Field(ge=0)] = SIMGRID_ENVELOPE_BYTES
     """`flow`: bytes that every message has beside its payload (SimGrid: 16)."""

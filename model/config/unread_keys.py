@@ -109,7 +109,7 @@ OTHER_KEYS: dict[str, Callable[[Config], bool]] = {
     "router.length_bits": lambda config: config.router.switching == "vct",
     "lookup.up_choice": lambda config: config.topology.kind == "fat_tree",
     "lookup.lag.hash": lambda config: config.lookup.lag.max_members > 1,
-    "app.caches": lambda config: config.app.lookup == "cache",
+    "app.caches": lambda config: config.app.lookup == "cache" and config.app.engine != "packet",
     **{
         f"degraded.{key}": lambda config: not config.degraded.none
         for key in ("factor", "from_us", "until_us", "from_cycle", "until_cycle")

@@ -190,6 +190,13 @@ def _unused(command: str, text: str) -> list[str]:
         ("net", "degraded: {factor: 0.25}", ["degraded.factor"]),
         ("net", "degraded: {factor: 0.25, random_links: 1}", []),
         ("net", "degraded: {from_cycle: 9, until_cycle: 99}", ["degraded.from_cycle", "degraded.until_cycle"]),
+        ("app", "workload: {kind: npb, benchmark: is}\napp: {lookup: cache, caches: warm}", []),
+        ("app", "workload: {kind: npb, benchmark: is}\napp: {lookup: miss, caches: warm}", ["app.caches"]),
+        (
+            "app",
+            "workload: {kind: npb, benchmark: is}\napp: {engine: packet, lookup: cache, caches: warm}",
+            ["app.caches"],
+        ),
         ("hits", "workload: {kind: uniform}\nlookup: {lag: {hash: modulo}}", ["lookup.lag.hash"]),
         ("hits", "workload: {kind: uniform}\nlookup: {up_choice: highest_mismatch}", ["lookup.up_choice"]),
     ],
