@@ -215,6 +215,7 @@ WATCHED: dict[str, tuple[str, ...]] = {
     "routing-random-1000": ("routing.random",),
     "routing-slim_fly-1000": ("routing.slim_fly",),
     "routing-torus-1000": ("routing.torus",),
+    "routing-torus-10000": ("routing.torus",),
     "rules.entries": ("rules.zipf",),
     "rules.mix": ("rules.zipf",),
     "rules.updates": ("rules.zipf",),

@@ -63,9 +63,9 @@ def _credit_cycles(config: Config) -> int:
     """
     if config.router.model != "input_queued":
         return 0
-    router = timed_router(config)
-    link = max(router.link_latency_cycles, router.host_latency_cycles)
-    return 2 * link + 1 + _inside_cycles(config) + router.credit_delay_cycles
+    timed = timed_router(config)  # whose latencies are those of `timing`, in cycles, whatever the file gives
+    link = max(timed.link_latency_cycles, timed.host_latency_cycles)
+    return 2 * link + 1 + _inside_cycles(config) + timed.credit_delay_cycles
 
 
 def _longest_ns(config: Config) -> float:
