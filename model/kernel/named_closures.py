@@ -66,7 +66,8 @@ def _stands_in(module: Any, function: Callable[..., Any]) -> bool:
 
 def _name_of_value(value: Any) -> str | None:
     if isinstance(value, Dispatcher):
-        return name_of(value.py_func)
+        name, options = name_of(value.py_func), sorted(value.targetoptions.items())
+        return None if name is None else f"{name} {options}"
     if isinstance(value, tuple):
         parts = [_name_of_value(one) for one in value]
         return None if None in parts else f"({', '.join(map(str, parts))})"

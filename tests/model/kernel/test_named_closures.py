@@ -89,6 +89,13 @@ def test_another_function_under_the_name_in_its_module_has_no_name() -> None:
     assert name_of(copy) is None
 
 
+def test_options_with_which_the_others_were_compiled_are_told_apart() -> None:
+    """The same relation with checked indices is other machine code."""
+    own = route()
+    checked = njit(boundscheck=True)(own.py_func)
+    assert len({name_of(_of_class(each, 1).py_func) for each in (own, checked)} - {None}) == 2
+
+
 def test_what_has_no_name_is_compiled_all_the_same() -> None:
     inner = njit(lambda x: 3 * x)
     assert around(int64(int64), lambda x: inner(x) + 1)(5) == 16
