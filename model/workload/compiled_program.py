@@ -1,11 +1,13 @@
 """How the calls of a trace become a program: collectives expanded, receives matched with sends."""
 
+from collections import Counter
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hopforge.model.config.workload import CollectivesConfig
+from hopforge.model.free_memory import refuse_beyond_memory
 from hopforge.model.kernel.compile import kernel
 from hopforge.model.workload.agreement import listed, same_calls
 from hopforge.model.workload.calls import KINDS, LATER_POST, LATER_RECEIVE, UNKNOWN, CallTable, RankCalls
@@ -18,7 +20,10 @@ from hopforge.model.workload.program import Program, RegularProgram
 from hopforge.model.workload.trace import COLLECTIVES, Trace, TraceError
 from hopforge.model.workload.unit_calls import UnitCall, UnitCalls, UnitGroups
 
-__all__ = ["compile_program"]
+__all__ = ["LEAST_BYTES", "compile_program"]
+
+#: memory that a message of a collective needs at least; 176 were measured, most of them while everything is joined
+LEAST_BYTES = 150
 
 
 def compile_program(
@@ -82,8 +87,8 @@ class _Builder:
         self.call_operations: list[tuple[NDArray[np.int64], ...]] = []
         self.collective_messages = 0
         self.only = self._only_large(collectives)
-        for call in self.calls if self.only is None else ():
-            self._expand(call, collectives)
+        if self.only is None:
+            self._expand_all(collectives)
 
     def _collect_calls(self) -> list[CollectiveCall]:
         """Put the calls of the members of each communicator together, and note where each rank calls them."""
@@ -134,6 +139,24 @@ class _Builder:
         ranks = self.trace.ranks
         sizes = transfers.sizes(self.calls[0].chosen(self.collectives).sizes(ranks))
         return RegularProgram.of(ranks, transfers, sizes, np.array([called[0][0] for called in self.called], np.int32))
+
+    def _expand_all(self, collectives: CollectivesConfig) -> None:
+        """Expand all calls; those that repeat are refused at the first if their messages do not fit in memory.
+
+        Raises
+        ------
+        UserError
+            They do not.
+        """
+        repeats, messages = Counter(id(call.actions[0]) for call in self.calls), 0
+        for call in self.calls:
+            before = self.collective_messages
+            self._expand(call, collectives)
+            again = repeats.pop(id(call.actions[0]), 0)
+            if again > 1:
+                messages += again * (self.collective_messages - before)
+                what = f"workload: the {messages:,} messages of {len(self.calls):,} collectives"
+                refuse_beyond_memory(messages * LEAST_BYTES, what)
 
     def _expand(self, call: CollectiveCall, collectives: CollectivesConfig) -> None:
         ranks = len(call.actions)

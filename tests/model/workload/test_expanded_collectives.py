@@ -3,8 +3,10 @@
 import numpy as np
 import pytest
 
+from hopforge.model import free_memory
 from hopforge.model.config.workload import CollectivesConfig
-from hopforge.model.workload import expanded_collectives
+from hopforge.model.errors import UserError
+from hopforge.model.workload import compiled_program, expanded_collectives
 from hopforge.model.workload.calls import KINDS
 from hopforge.model.workload.collective_choice import Part
 from hopforge.model.workload.collectives import ALGORITHMS, schedule
@@ -63,3 +65,19 @@ def test_large_collectives_make_the_same_program(monkeypatch, name, calls):
     large = compile_program(trace, collectives)
     for field in ("first", "kind", "operand", "action", "amount", "source", "destination", "size_bytes"):
         assert getattr(large, field).tolist() == getattr(usual, field).tolist(), field
+
+
+def test_more_repeats_than_memory_are_refused_at_the_first(monkeypatch):
+    """The other calls are not expanded: a million of them took minutes before memory ended."""
+    call = Action("alltoall", count=8, recv_count=8)
+    program = (Action("init"), *[call] * 1000, Action("barrier"), Action("finalize"))
+    trace = Trace.of("x", (program,) * 4, ("",) * 4, (np.arange(len(program), dtype=np.int32),) * 4)
+    expanded_calls = []
+    monkeypatch.setattr(compiled_program, "expanded", lambda *given: expanded_calls.append(given) or expanded(*given))
+    assert compile_program(trace, CollectivesConfig()).messages > 12_000
+    assert len(expanded_calls) == 1001
+    expanded_calls.clear()
+    monkeypatch.setattr(free_memory, "free_memory", lambda: 12_000 * compiled_program.LEAST_BYTES - 1)
+    with pytest.raises(UserError, match=r"the 12,000 messages of 1,001 collectives need .* GiB of memory; there are"):
+        compile_program(trace, CollectivesConfig())
+    assert len(expanded_calls) == 1
