@@ -91,6 +91,16 @@ def queued_cycle_ns(router: RouterConfig) -> float:
     return router.cycle_ns or common_cycle_ns([ns["flit_ns"], ns["crossbar_ns"], *flights.values()])
 
 
+def queued_credit_flits(router: RouterConfig) -> int:
+    """Packets that the longest link takes until the credit of the first is back, ``router.model: input_output_queued``.
+
+    A packet is there and served after its flight, a packet's time and at most two matches; so is its credit after
+    another flight.
+    """
+    ns, flights = _queued_ns(router)
+    return math.ceil((2 * max(flights.values()) + ns["flit_ns"] + 2 * ns["crossbar_ns"]) / ns["flit_ns"])
+
+
 def queued_times(router: RouterConfig, topology: Topology) -> LinkTimes:
     """Turn the times of ``router.model: input_output_queued`` into cycles."""
     ns, flights = _queued_ns(router)

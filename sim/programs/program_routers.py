@@ -8,7 +8,7 @@ from hopforge.model.config.simulation import DegradedConfig
 from hopforge.model.config.traffic import TrafficConfig
 from hopforge.model.errors import UserError
 from hopforge.model.topology.degraded import MICROSECONDS, DegradedError
-from hopforge.model.topology.link_times import queued_cycle_ns
+from hopforge.model.topology.link_times import queued_credit_flits, queued_cycle_ns
 from hopforge.sim.packet.settings import packet_cycle_ns
 from hopforge.sim.programs.flow_network import switch_ns
 
@@ -43,24 +43,26 @@ def sized_router(config: Config) -> Config:
     """Return the configuration with flits and buffers that keep links busy, where the file leaves them open.
 
     ``traffic.flit_bytes``: 64. ``router.buffer_flits``: the next power of two to what a link carries while a flit goes
-    to the next router and its credit comes back, twice a switch and a cable; on links that a cycle is long for, what
-    the routers themselves take (`_credit_cycles`).
+    to the next router and its credit comes back: twice a switch and a cable, or what the routers themselves take
+    if that is more (`_credit_flits`).
     """
     if "flit_bytes" not in config.traffic.model_fields_set:
         traffic = config.traffic.model_copy(update={"flit_bytes": FLIT_BYTES})
         config = config.model_copy(update={"traffic": traffic})
     if "buffer_flits" not in config.router.model_fields_set:
-        flits = max(2 * (switch_ns(config) + _longest_ns(config)) / cycle_ns(config), _credit_cycles(config))
+        flits = max(2 * (switch_ns(config) + _longest_ns(config)) / cycle_ns(config), _credit_flits(config))
         router = config.router.model_copy(update={"buffer_flits": min(1 << ceil(log2(max(flits, 1.0))), MOST_FLITS)})
         config = config.model_copy(update={"router": router})
     return config
 
 
-def _credit_cycles(config: Config) -> int:
-    """Return the cycles from the grant of a head to the use of its credit (router.md, Stages of a flit).
+def _credit_flits(config: Config) -> int:
+    """Return the flits that a link takes from the grant of a head to the use of its credit; 0: packet routers.
 
-    Routers in the times of `timing` only: a hop takes no less than 4 + rc_cycles, however short switch and cable are.
+    A hop takes what the router does (router.md, Stages of a flit) and a cycle, however short switch and cable are.
     """
+    if config.router.model == "input_output_queued":
+        return queued_credit_flits(config.router)
     if config.router.model != "input_queued":
         return 0
     timed = timed_router(config)  # whose latencies are those of `timing`, in cycles, whatever the file gives
@@ -77,9 +79,9 @@ def _longest_ns(config: Config) -> float:
 def packet_config(config: Config) -> Config:
     """Return the configuration with which the router simulator runs the program in the times of `timing` and `app`.
 
-    A hop takes 3 + rc_cycles + L cycles (look-ahead: 3 + L, with caches depth + 2 + L) and a host link L' (router.md):
-    L and L' are chosen so that a route through n routers takes n switches and n + 1 cables, to the nearest cycle and at
-    least one cycle a link.
+    A hop takes 3 + rc_cycles + L cycles, more or less as router.md says of look-ahead, caches, speculation, speedups
+    and long stages, and a host link L': L and L' are chosen so that a route through n routers takes n switches and
+    n + 1 cables, to the nearest cycle and at least one cycle a link.
     Input-output-queued routers keep the times in ns of section `router`.
 
     Raises
@@ -131,7 +133,7 @@ def timed_router(config: Config) -> RouterConfig:
         "rc_cycles": 0 if in_caches else config.router.rc_cycles,
         "link_latency_cycles": max(1, round(hop) - inside),
         "global_latency_cycles": None,
-        "host_latency_cycles": max(1, round((ends - inside - 1) / 2)),
+        "host_latency_cycles": max(1, round((ends - inside - _end_cycles(config)) / 2)),
         "cycles_per_flit": 1,
         **dict.fromkeys(("cycle_ns", "flit_ns", "link_ns", "global_ns", "host_ns", "end_ns")),  # times are of `timing`
     })
@@ -140,13 +142,36 @@ def timed_router(config: Config) -> RouterConfig:
 
 
 def _inside_cycles(config: Config) -> int:
-    """Return what a router takes of a hop, the link not counted."""
-    in_caches = config.app.lookup == "cache"
-    cycles_of_hit = config.lookup.hit_cycles
-    route = cycles_of_hit + 1 if in_caches else config.router.rc_cycles
-    if config.router.lookahead:
-        route = max(0, cycles_of_hit - 1) if in_caches else 0  # what is left of it beside VA
-    return 3 + route
+    """Return what a router between two others takes of a hop with nothing in its way, the link not counted."""
+    router, hit = config.router, config.lookup.hit_cycles
+    if config.app.lookup == "cache":
+        inside = max(_switch_cycles(config), hit + 2) if router.lookahead else _switch_cycles(config) + hit + 1
+    elif router.lookahead:
+        inside = _switch_cycles(config)
+    else:  # the last cycle of RC is a step, as are VA, SA and the crossbar
+        rc = router.rc_cycles
+        inside = max(rc, 1) + int((_switch_cycles(config) - 1 + min(rc, 1)) / router.internal_speedup)
+    return inside + router.crossbar_cycles - 1
+
+
+def _switch_cycles(config: Config) -> int:
+    """Return what VA, SA and the crossbar take, the link not counted: 3; 2 where heads ask for the switch at once."""
+    return 2 if config.router.va == "free_queue" or config.router.speculation else 3
+
+
+def _end_cycles(config: Config) -> int:
+    """Return what a route takes at its ends beside what its routers take between others: the first looks nothing ahead.
+
+    With caches the head waits there for the port of this router, and then for that of the next one, or in the last
+    router for none.
+    """
+    router, hit = config.router, config.lookup.hit_cycles
+    if not router.lookahead:
+        return 0
+    if config.app.lookup != "cache":
+        return router.rc_cycles
+    switch = _switch_cycles(config)
+    return switch + hit + 1 - max(switch, hit + 2)
 
 
 def packet_router_config(config: Config) -> Config:

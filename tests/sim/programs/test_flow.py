@@ -366,7 +366,9 @@ def test_the_size_of_routers_of_files_that_leave_it_open():
 
 
 @pytest.mark.parametrize("rate", ["1", "5", "10", "40"])
-@pytest.mark.parametrize("router", ["{}", "{rc_cycles: 4}", "{credit_delay_cycles: 9}"])
+@pytest.mark.parametrize(
+    "router", ["{}", "{rc_cycles: 4}", "{credit_delay_cycles: 9}", "{crossbar_cycles: 6}", "{internal_speedup: 2}"]
+)
 def test_buffers_that_the_file_leaves_open_keep_slow_links_busy(tmp_path, rate, router):
     """Where a flit takes longer than a switch and a cable, a credit still takes the cycles of the routers."""
     config = recorded(
@@ -376,6 +378,43 @@ def test_buffers_that_the_file_leaves_open_keep_slow_links_busy(tmp_path, rate, 
     config = config.model_copy(update={"timing": config.timing.model_copy(update={"link_gbps": float(rate)})})
     cycles = run_app(config).found.makespan_s * 1e9 / (64 * 8 / float(rate))
     assert cycles == pytest.approx(200000 / 64, rel=0.02)  # the latency of a head is less than that
+
+
+@pytest.mark.parametrize("key", ["link_ns", "host_ns", "end_ns"])
+def test_buffers_that_the_file_leaves_open_keep_long_links_of_input_output_queued_routers_busy(tmp_path, key):
+    config = recorded(
+        tmp_path, [["send 1 0 4000000 6"], ["recv 0 0 4000000 6"]], "{kind: mesh, radices: [2]}", "{engine: packet}",
+        more=f"router: {{model: input_output_queued, flit_ns: 3.2, {key}: 5000}}\ntraffic: {{flit_bytes: 128}}\n",
+    )
+    config = config.model_copy(update={"workload": config.workload.model_copy(update={"mtu_bytes": 128})})
+    assert makespan(config) == pytest.approx(4_000_000 / 128 * 3.2e-9 + 1.6e-5, abs=1.6e-5)  # a flight or six of 5 µs
+
+
+@pytest.mark.parametrize(("lookup", "router"), [
+    *(("hit", router) for router in (
+        "{}", "{rc_cycles: 3}", "{speculation: true}", "{speculation: shared}", "{va: free_queue}",
+        "{va: free_queue, sa: input_ahead}", "{lookahead: true, rc_cycles: 1}", "{lookahead: true, rc_cycles: 2}",
+        "{lookahead: true, rc_cycles: 1, va: free_queue}", "{crossbar_cycles: 2}", "{crossbar_cycles: 7, rc_cycles: 2}",
+        "{internal_speedup: 1.5}", "{internal_speedup: 2}", "{internal_speedup: 3, rc_cycles: 1}",
+        "{output_speedup: 2}", "{internal_speedup: 2, crossbar_cycles: 4, stage_batches: true}",
+    )),
+    *(("cache", router) for router in (
+        "{}", "{speculation: true}", "{va: free_queue}", "{lookahead: true, rc_cycles: 1}",
+        "{lookahead: true, rc_cycles: 1, va: free_queue}",
+    )),
+])
+def test_a_route_takes_its_switches_and_cables_whatever_the_routers_do(tmp_path, router, lookup):
+    """A cycle is a ns, so all of them are whole; the second ping-pong through six routers hits in all caches."""
+    spans = []
+    for rounds in (1, 2):
+        ping, pong = ["send 5 0 64 6", "recv 5 0 64 6"] * rounds, ["recv 0 0 64 6", "send 0 0 64 6"] * rounds
+        config = recorded(
+            tmp_path, [ping, *[["compute 0"]] * 4, pong], "{kind: mesh, radices: [6]}",
+            f"{{engine: packet, lookup: {lookup}, envelope_bytes: 0}}", more=f"router: {router}\n",
+        )
+        timing = config.timing.model_copy(update={"link_gbps": 512.0, "miss_penalty_ns": 30.0})
+        spans.append(makespan(config.model_copy(update={"timing": timing})))
+    assert spans[1] - spans[0] == pytest.approx(2 * (latency(6) + NS), abs=2.01 * NS)  # halves of a cycle at hosts
 
 
 def test_queued_messages_leave_one_after_the_other(tmp_path):
