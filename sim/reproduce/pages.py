@@ -71,7 +71,7 @@ def deviation_text(comparison: Comparison, percent: float | None) -> str:
     """Signed deviation in %, or why there is none."""
     if percent is None:
         percent = comparison.deviation_percent
-    return comparison.no_deviation if percent is None else f"{percent:+.1f} %".replace("-", "−")
+    return comparison.no_deviation if percent is None else f"{percent:+z.1f} %".replace("-", "−")
 
 
 def cells(comparison: Comparison, deviation_percent: float | None) -> tuple[str, str, str, str, str]:
