@@ -167,9 +167,10 @@ class RoutingConfig(Section):
     """For `algorithm: file`: Python file with a function `prepare`; relative to this configuration file."""
     prepare_limit_s: Annotated[float, Field(gt=0)] = 600.0
     """For `algorithm: file`: longest processor time of the file and its `prepare`."""
-    vc_rule: Literal["fixed", "dateline"] = "dateline"
+    vc_rule: Literal["fixed", "balanced", "dateline"] = "dateline"
     """Dimension order on a torus: class of virtual channels fixed per dimension as in BookSim, or changed at the
-    dateline."""
+    dateline. `balanced` (dor): fixed as BookSim's `dim_order_bal` does, half of the packets that need neither class
+    in each."""
     ties: Literal["plus", "random", "key"] = "plus"
     """Dimension order on a torus: direction when both are equally long; `key`: by the sign of the difference, as in
     the keys of node reduction. nca: `random` draws the port up, as in BookSim; otherwise credits decide."""

@@ -130,11 +130,14 @@ def _torus(settings: Settings, beside: Supplement) -> Network:
     k, n = _grid_shape(settings)
     defect = "BookSim's own reads a variable that it never sets on a torus"
     routing = _routing(
-        settings, "torus", {"dim_order": {"algorithm": "dor", "vc_rule": "fixed", "ties": "random"}},
+        settings, "torus",
+        {
+            "dim_order": {"algorithm": "dor", "vc_rule": "fixed", "ties": "random"},
+            "dim_order_bal": {"algorithm": "dor", "vc_rule": "balanced", "ties": "random"},
+        },
         {
             "dor": "BookSim calls it dim_order on a torus",
             "valiant": defect, "valiant_ni": defect, "dim_order_ni": _NO_NI,
-            "dim_order_bal": "hopforge has no balanced halves of a torus",
             "min_adapt": "hopforge's star_channel chooses by credits, BookSim by its VC allocator",
             "chaos": "hopforge has no chaos router",
         },

@@ -53,7 +53,7 @@ from hopforge.model.topology import Topology
 ) = range(19)
 #: start of what an algorithm has besides
 FREE0 = _V00
-_FIXED, _DATELINE = 0, 1
+_FIXED, _DATELINE, _BALANCED = range(3)
 _PLUS, _RANDOM, _BY_SIGN = range(3)
 #: what virtual channels dimension order needs
 ORDER = {"mesh": "one of dimension order", "torus": "two of dimension order, so that no ring waits for itself"}
@@ -199,11 +199,42 @@ def _dor_torus(router: int, in_port: int, in_vc: int, packet: Any, net: Any, tab
     return 1
 
 
+@njit
+def _balanced_class(router: int, port: int, packet: Any, net: Any, table: Any) -> int:
+    """Class of the VCs of a packet that turns into a dimension at this router: by the two edges that it may cross.
+
+    Over the wrap 1, over the middle 0, over neither a coin. A shortest way crosses one of them at most.
+    """
+    way = port - table[HOSTS]
+    i, down, n = way >> 1, way & 1, table[_N]
+    here = table[table[COORDS] + router * n + i]
+    goal = table[table[COORDS] + home_router(table, packet.dst) * n + i]
+    middle = (table[_K + i] - 1) // 2
+    if (down == 0 and here > goal) or (down == 1 and here < goal):
+        return 1
+    low, high = (goal, here) if down else (here, goal)
+    return 0 if low <= middle < high else draw_below(net, router, 2)
+
+
+def _dor_torus_balanced(
+    router: int, in_port: int, in_vc: int, packet: Any, net: Any, table: Any, memory: Any, out: Any
+) -> int:
+    there = table[table[_HOME] + 2 * packet.dst + 1]
+    if there == table[table[_PACKED] + router]:
+        return eject(table, packet.dst, out)
+    port = _torus_step(router, in_port, packet, net, table, there)
+    if in_port < table[HOSTS] or (in_port - table[HOSTS]) >> 1 != (port - table[HOSTS]) >> 1:
+        packet.phase = packet.phase & ~1 | _balanced_class(router, port, packet, net, table)
+    out[0] = candidate(port, table[CLASS1] if packet.phase & 1 else table[CLASS0])
+    return 1
+
+
 @register("dor")
 def prepare_dor(topology: Topology, vcs: int, options: dict[str, Any]) -> RoutingPlan:
     """Dimension order. Torus: VCs in two halves by ``vc_rule``; ``ties``.
 
-    ``fixed``: one half per dimension, chosen at the source (BookSim); ``dateline``: the other half from the wrap on.
+    ``fixed``: one half per dimension, chosen at the source (BookSim); ``balanced``: so, too, by two edges of the ring;
+    ``dateline``: the other half from the wrap on.
     """
     if topology.kind in ("hyperx", "fully_connected"):
         return hyperx.dimension_order(topology, vcs)
@@ -219,12 +250,14 @@ def prepare_dor(topology: Topology, vcs: int, options: dict[str, Any]) -> Routin
     half = vcs // 2
     table[CLASS0], table[CLASS1] = vc_range(0, vcs - half - 1), vc_range(vcs - half, vcs - 1)
     _torus_options(table, options)
+    if table[_RULE] == _BALANCED:
+        return RoutingPlan(relation(_dor_torus_balanced), plan_table(table), phases=2, random=True)
     drawn = table[_TIES] == _RANDOM
     return regular(RoutingPlan(relation(_dor_torus), plan_table(table), phases=2, random=drawn), smaller)
 
 
 def _torus_options(table: list[int], options: dict[str, Any]) -> None:
-    table[_RULE] = {"fixed": _FIXED, "dateline": _DATELINE}[options.get("vc_rule", "dateline")]
+    table[_RULE] = {"fixed": _FIXED, "dateline": _DATELINE, "balanced": _BALANCED}[options.get("vc_rule", "dateline")]
     tie_rule(table, options)
 
 
@@ -328,6 +361,8 @@ def prepare_valiant(topology: Topology, vcs: int, options: dict[str, Any]) -> Ro
     table[_V00], table[_V10] = masks[0], masks[classes]
     table[_V01], table[_V11] = masks[classes - 1], masks[-1]
     _torus_options(table, options)
+    if table[_RULE] == _BALANCED:
+        raise RoutingError("routing.vc_rule must not be balanced for routing.algorithm valiant")
     if table[_TIES] == _RANDOM:
         raise RoutingError("routing.ties must not be random for routing.algorithm valiant")
     plan = RoutingPlan(relation(_valiant), plan_table(table), phases=4, uses_via=True)

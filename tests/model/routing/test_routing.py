@@ -1,6 +1,8 @@
 """Every shipped routing algorithm: proved safe, delivers, minimal where it says so; a user's own file."""
 
+import itertools
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -9,6 +11,8 @@ from hopforge.model.config import Config, load_config, parse_config
 from hopforge.model.network.core.user_code import UserCodeError
 from hopforge.model.routing import RoutingError
 from hopforge.model.routing.graphs.graph import distances
+from hopforge.model.routing.grids import grid
+from hopforge.model.topology import build
 from hopforge.sim.run.simulation import Simulation
 
 MESH = "topology: {kind: mesh, radices: [4, 3]}"
@@ -24,6 +28,7 @@ def config(*lines: str) -> Config:
     [MESH, "routing: {algorithm: dor}", "router: {vcs: 1}"],
     [TORUS, "routing: {algorithm: dor, vc_rule: fixed, ties: random}", "router: {vcs: 2}"],
     [TORUS, "routing: {algorithm: dor}", "router: {vcs: 2}"],
+    [TORUS, "routing: {algorithm: dor, vc_rule: balanced, ties: random}", "router: {vcs: 2}"],
     [MESH, "routing: {algorithm: star_channel}", "router: {vcs: 2, vc_release: credits}"],
     [TORUS, "routing: {algorithm: star_channel}", "router: {vcs: 3, vc_release: credits}"],
     [MESH, "routing: {algorithm: valiant}", "router: {vcs: 2}"],
@@ -43,6 +48,30 @@ def test_shipped_routing_is_proved_safe_and_delivers_under_overload(lines: list[
     run.check_conservation()
     assert (run.state["host"]["flits_received"] > 0).all()
     assert int(run.state["packets_dropped"]) == 0
+
+
+@pytest.mark.parametrize("radices", [(2,), (3,), (8,), (9,), (4, 7)])
+def test_balanced_classes_follow_the_edges_that_a_packet_crosses(
+    monkeypatch: pytest.MonkeyPatch, radices: tuple[int, ...]
+) -> None:
+    """Two edges of a ring of k are marked: from k - 1 to 0 (class 1) and from (k - 1) // 2 to the next (class 0)."""
+    coin = 7
+    monkeypatch.setattr(grid, "draw_below", lambda net, router, below: coin)
+    found = config(f"topology: {{kind: torus, radices: {list(radices)}}}")
+    routers = build(found.topology, found.address)
+    table = grid.prepare_dor(routers, 2, {"vc_rule": "balanced"}).table
+    stride = 1
+    for dimension, k in enumerate(radices):
+        for here, goal, down in itertools.product(range(k), range(k), (0, 1)):
+            steps = (here - goal if down else goal - here) % k
+            if not 0 < 2 * steps <= k:
+                continue
+            crossed = {(here + step * (1 - 2 * down) - down) % k for step in range(steps)}  # an edge: its lower end
+            expected = 1 if k - 1 in crossed else 0 if (k - 1) // 2 in crossed else coin
+            packet = SimpleNamespace(dst=goal * stride)
+            port = int(table[grid.HOSTS]) + 2 * dimension + down
+            assert grid._balanced_class.py_func(here * stride, port, packet, None, table) == expected
+        stride *= k
 
 
 def test_minimal_routing_takes_shortest_paths() -> None:

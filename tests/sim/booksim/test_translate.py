@@ -54,6 +54,25 @@ def test_defaults_are_those_of_booksim(tmp_path: Path) -> None:
     }  # fmt: skip
 
 
+def test_balanced_halves_of_a_torus(tmp_path: Path) -> None:
+    found = sections(tmp_path, "routing_function = dim_order_bal;")
+    assert found["routing"] == {"algorithm": "dor", "vc_rule": "balanced", "ties": "random"}
+
+
+@pytest.mark.parametrize(("vcs", "rate", "latency", "accepted"), [
+    (2, 0.2, 35.35, 0.2), (2, 0.24, 38.96, 0.24), (4, 0.5, 41.82, 0.5), (2, 0.5, None, 0.2546),
+])
+def test_balanced_halves_take_as_long_as_in_booksim(
+    tmp_path: Path, vcs: int, rate: float, latency: float | None, accepted: float
+) -> None:
+    """Means of two runs of BookSim 2, 8×8 torus, `vc_buf_size = 8`, `sample_period = 2000`, seeds 1 and 2."""
+    text = f"routing_function = dim_order_bal; traffic = uniform; vc_buf_size = 8; num_vcs = {vcs};"
+    result = run(tmp_path, text, rate)
+    assert result.accepted == pytest.approx(accepted, rel=0.02)
+    if latency is not None:
+        assert result.latency == pytest.approx(latency, rel=0.02)
+
+
 def test_parameters_replace_what_the_file_says(tmp_path: Path) -> None:
     found = sections(tmp_path, MESH, "injection_rate=.2", "seed=3", "packet_size={{1,5}}", "sim_type=throughput")
     assert (found["seed"], found["simulation"]["load"]) == (3, 0.2)
