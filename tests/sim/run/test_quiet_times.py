@@ -1,4 +1,4 @@
-"""Links and stages that take long: nothing moves for more than `simulation.deadlock_cycles`, and that is no deadlock."""
+"""Links and stages that take longer than `simulation.deadlock_cycles`: nothing moves, and that is no deadlock."""
 
 import pytest
 

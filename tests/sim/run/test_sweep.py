@@ -1,5 +1,6 @@
 """Sweeps: every load and seed once, resumed after a stop, the same on one process and on two; the commands."""
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -15,6 +16,7 @@ from hopforge.sim.run.flit_sweep import FLIT_SWEEP, FlitSweep, summarise
 from hopforge.sim.run.kept_results import SweepError
 from hopforge.sim.run.simulation import Simulation
 from hopforge.sim.run.sweep import Job
+from hopforge.sim.traffic import TrafficError
 
 TEXT = """
 name: small
@@ -68,6 +70,23 @@ def test_runs_without_packets_are_in_no_mean() -> None:
 
 def without_times(runs: pd.DataFrame) -> pd.DataFrame:
     return runs.drop(columns="cpu_seconds")
+
+
+def test_a_load_that_stands_twice_is_refused() -> None:
+    """Its runs would be the same bits twice, and count as those of as many seeds more."""
+    for loads, key in (("[0.1, 0.3, 0.1]", "simulation.loads[2]"), ("[0.2, 0.20]", "simulation.loads[1]")):
+        with pytest.raises(ConfigError, match=rf"{re.escape(key)}: must differ from those before, not 0\.[12] again"):
+            parse_config(TEXT.replace("[0.1, 0.3]", loads))
+    again = VARIANTS.replace("loads: [0.1, 0.3]", "loads: [0.1]")
+    with pytest.raises(ConfigError, match=r"simulation.loads\[1\]: must differ"):
+        parse_config(again.replace("  variants:\n", "  variants:\n    twice: {simulation.loads: [0.4, 0.4]}\n"))
+
+
+def test_a_load_that_cannot_be_offered_is_told_before_any_run(tmp_path: Path) -> None:
+    bursts = f"{TEXT}traffic: {{source: on_off, burst_load: 0.3}}\n"
+    with pytest.raises(TrafficError, match=r"traffic.burst_load must be above the load 0.3, not 0.3"):
+        FLIT_SWEEP.run(parse_config(bursts), tmp_path, lambda done, total: None, workers=1)
+    assert not list(tmp_path.rglob("*.json"))
 
 
 def test_a_stopped_sweep_goes_on_where_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
