@@ -239,8 +239,8 @@ class TrafficConfig(Section):
     nic_packets: Annotated[int, Field(ge=1, le=65535)] = 20
     """`interval`, `rounds`: packets that wait in a host; the source stands still while they are so many."""
     burst_cycles: Annotated[float, Field(ge=1)] = 100.0
-    """`on_off`: mean length of a burst. A pause lasts a cycle or more, so that loads above `burst_load` · `burst_cycles` /
-    (`burst_cycles` + 1) are refused."""
+    """`on_off`: mean length of a burst. A pause lasts a cycle or more, so that loads above `burst_load` ·
+    `burst_cycles` / (`burst_cycles` + 1) are refused."""
     burst_load: Annotated[float, Field(gt=0, le=1)] = 1.0
     """`on_off`: flits per cycle inside a burst."""
     message_packets: Count = 1

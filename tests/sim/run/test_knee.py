@@ -62,8 +62,8 @@ def test_no_load_is_beyond_what_the_source_offers(highest: float) -> None:
 
 
 def test_a_sweep_of_bursts_ends_at_what_they_offer(tmp_path: Path) -> None:
-    traffic = "traffic: {source: on_off, burst_load: 0.4, burst_cycles: 9}"
-    runs, sweep = run(f"{SWEEP.replace('seeds: 2', 'loads: [0.1], knee_percent: 5')}{traffic}\nrouter: {{vcs: 8}}\n", tmp_path)
+    rest = "traffic: {source: on_off, burst_load: 0.4, burst_cycles: 9}\nrouter: {vcs: 8}\n"
+    runs, _ = run(SWEEP.replace("seeds: 2", "loads: [0.1], knee_percent: 5") + rest, tmp_path)
     assert runs["load"].tolist()[-1] == 0.36 == max(runs["load"])
 
 
