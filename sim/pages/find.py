@@ -291,9 +291,11 @@ def _read_csv(path: Path) -> pd.DataFrame | None:
         return None
     with warnings.catch_warnings():
         warnings.simplefilter("error")  # such as data beyond the last heading
-        words = {str(name): str for name in headings if name in _NAMES}
-        table = pd.read_csv(path, low_memory=False, index_col=False, encoding="utf-8-sig", converters=words)
-    return table.assign(**{name: table[name].where(table[name] != "") for name in words})
+        table = pd.read_csv(path, low_memory=False, index_col=False, encoding="utf-8-sig")
+        if names := [name for name in headings if name in _NAMES]:
+            words = pd.read_csv(path, usecols=names, dtype=str, keep_default_na=False, encoding="utf-8-sig")
+            table[names] = words.where(words != "")
+    return table
 
 
 def _reason(error: BaseException) -> str:
