@@ -304,5 +304,11 @@ def router_parameters(config: Config, topology: Topology) -> RouterParameters:
         flit = cycles.get("cycles_per_flit", router.cycles_per_flit)
         speeds["cycles_per_flit"] = flit * cycles_per_flit(topology, timing.link_gbps)
     simulated = {field.name for field in dataclasses.fields(RouterParameters)} - {"link_latency_cycles"}
+    if router.output_queue_flits is not None and int(np.max(speeds.get("cycles_per_flit", 1))) > 1:
+        slowest = int(np.max(speeds["cycles_per_flit"]))
+        raise NetworkError(
+            f"router.output_queue_flits: must be null where a link takes {slowest} cycles for a flit "
+            f"({topology.name}), not {router.output_queue_flits}"
+        )
     values = router.model_dump(include=simulated) | {k: v for k, v in cycles.items() if k in simulated} | speeds
     return RouterParameters(link_latency_cycles=latency, deadlock_cycles=config.simulation.deadlock_cycles, **values)
