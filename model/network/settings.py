@@ -297,12 +297,15 @@ def router_parameters(config: Config, topology: Topology) -> RouterParameters:
         latency = np.where(topology.link_cycles > 0, topology.link_cycles, between)
     speeds: dict[str, Any] = {}
     if has_speeds(topology):
-        timing = config.timing
-        cycle = router.cycle_ns or config.traffic.flit_bytes * 8 / timing.link_gbps
-        more = np.rint((link_ns(topology, timing.cable_ns) - timing.cable_ns) / cycle).astype(np.int64)
-        latency = np.maximum(latency + more, 1)
+        fastest_gbps = 1.0  # of links that are degraded only what is left counts
+        if topology.kind == "tiers":
+            timing = config.timing
+            fastest_gbps = timing.link_gbps
+            cycle = router.cycle_ns or config.traffic.flit_bytes * 8 / fastest_gbps
+            more = np.rint((link_ns(topology, timing.cable_ns) - timing.cable_ns) / cycle).astype(np.int64)
+            latency = np.maximum(latency + more, 1)
         flit = cycles.get("cycles_per_flit", router.cycles_per_flit)
-        speeds["cycles_per_flit"] = flit * cycles_per_flit(topology, timing.link_gbps)
+        speeds["cycles_per_flit"] = flit * cycles_per_flit(topology, fastest_gbps)
     simulated = {field.name for field in dataclasses.fields(RouterParameters)} - {"link_latency_cycles"}
     if router.output_queue_flits is not None and int(np.max(speeds.get("cycles_per_flit", 1))) > 1:
         slowest = int(np.max(speeds["cycles_per_flit"]))

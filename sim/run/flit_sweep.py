@@ -13,6 +13,7 @@ from matplotlib.figure import Figure
 from scipy.special import stdtrit
 
 from hopforge.model.config import Config
+from hopforge.model.config.uses import USES
 from hopforge.model.output.plots import PALETTE, Line, draw_lines, new_figure, save_figure, style_axes
 from hopforge.model.output.results import run_metadata, staged, write_metadata, write_tables
 from hopforge.sim.run.first_runs import prepare_job
@@ -31,8 +32,8 @@ class FlitSweep(Sweep):
     """Variants × loads × seeds of a network whose routers move flits."""
 
     def unused(self, config: Config) -> set[str]:
-        """Sections about packet routers and programs."""
-        return {"workload", "timing", "energy", "app", "packet"}
+        """Sections about packet routers and programs, but for those that a run reads, as the times of tiers."""
+        return {"workload", "timing", "energy", "app", "packet"} - USES["sweep"](config)
 
     def run_one(self, job: Job) -> Row:
         """Simulate one load and seed; freedom from deadlock has been proved before."""
