@@ -300,7 +300,7 @@ class TrafficConfig(Section):
             yield Problem("partners", f"must be each_round with source=rounds, else once, not {self.partners}")
         if self.source == "program" and self.pattern != "uniform":
             yield Problem("pattern", f"is for source=bernoulli or on_off only, not source={self.source}")
-        if self.source == "program" and self.message_packets != 1:
+        if self.source not in ("bernoulli", "on_off") and self.message_packets != 1:
             yield Problem("message_packets", f"is for source=bernoulli or on_off only, not source={self.source}")
         if self.reply is not None and self.source not in ("bernoulli", "on_off"):
             yield Problem("reply", f"is for source=bernoulli or on_off only, not source={self.source}")

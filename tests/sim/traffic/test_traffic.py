@@ -191,6 +191,16 @@ def test_sources_offer_the_load(source: str, lengths: str, mean: float) -> None:
     assert offered == pytest.approx(0.1, rel=0.02 if source == "bernoulli" else 0.05)
 
 
+@pytest.mark.parametrize("source", ["interval", "rounds"])
+def test_intervals_make_no_messages_of_several_packets(source: str) -> None:
+    pattern = "pattern: all_to_all, " if source == "rounds" else ""
+    lines = ("router: {model: input_output_queued}", f"traffic: {{{pattern}source: {source}, message_packets: 3}}")
+    reason = f"traffic.message_packets: is for source=bernoulli or on_off only, not source={source}"
+    with pytest.raises(ConfigError, match=reason):
+        config(MESH, *lines)
+    assert config(MESH, lines[0], lines[1].replace("message_packets: 3", "message_packets: 1"))
+
+
 def test_weights_that_no_sum_holds_are_refused() -> None:
     with pytest.raises(ConfigError, match=r"traffic.packet_weights\[1\]: must be at most 1000000000000.0, not 1e\+308"):
         config(MESH, "traffic: {packet_lengths: [1, 2], packet_weights: [1, 1.0e+308]}")
