@@ -235,6 +235,9 @@ class SimulationConfig(Section):
         for name in self.variants:
             if not re.fullmatch(r"\w{1,40}", name):
                 yield Problem("variants", f"a name must be up to 40 letters, digits and _, not {name!r}")
+        for k, load in enumerate(self.loads or ()):
+            if load in (self.loads or ())[:k]:  # its runs would count as those of other seeds
+                yield Problem(f"loads[{k}]", f"must differ from those before, not {load} again")
         for k, step in enumerate(self.load_steps):
             if step.bin >= self.series_bins:
                 yield Problem(f"load_steps[{k}].bin", f"must be below series_bins={self.series_bins}, not {step.bin}")

@@ -239,7 +239,8 @@ class TrafficConfig(Section):
     nic_packets: Annotated[int, Field(ge=1, le=65535)] = 20
     """`interval`, `rounds`: packets that wait in a host; the source stands still while they are so many."""
     burst_cycles: Annotated[float, Field(ge=1)] = 100.0
-    """`on_off`: mean length of a burst."""
+    """`on_off`: mean length of a burst. A pause lasts a cycle or more, so that loads above `burst_load` ·
+    `burst_cycles` / (`burst_cycles` + 1) are refused."""
     burst_load: Annotated[float, Field(gt=0, le=1)] = 1.0
     """`on_off`: flits per cycle inside a burst."""
     message_packets: Count = 1
@@ -260,7 +261,7 @@ class TrafficConfig(Section):
     """Lengths uniform between these two instead."""
     packet_lengths: tuple[Count, ...] = ()
     """Lengths with different probabilities instead."""
-    packet_weights: tuple[Annotated[float, Field(gt=0)], ...] = ()
+    packet_weights: tuple[Annotated[float, Field(gt=0, le=1e12)], ...] = ()
     """Relative frequency of each of `packet_lengths`."""
     flit_bytes: Annotated[int, Field(ge=1, le=65536)] = 16
     """`program`: payload of a flit."""
@@ -299,7 +300,7 @@ class TrafficConfig(Section):
             yield Problem("partners", f"must be each_round with source=rounds, else once, not {self.partners}")
         if self.source == "program" and self.pattern != "uniform":
             yield Problem("pattern", f"is for source=bernoulli or on_off only, not source={self.source}")
-        if self.source == "program" and self.message_packets != 1:
+        if self.source not in ("bernoulli", "on_off") and self.message_packets != 1:
             yield Problem("message_packets", f"is for source=bernoulli or on_off only, not source={self.source}")
         if self.reply is not None and self.source not in ("bernoulli", "on_off"):
             yield Problem("reply", f"is for source=bernoulli or on_off only, not source={self.source}")
@@ -315,6 +316,11 @@ class TrafficConfig(Section):
     def mean_flits(self) -> float:
         """Mean length of a message in flits."""
         return self.message_packets * self._mean_packet_flits()
+
+    @property
+    def highest_load(self) -> float:
+        """Most flits per host and cycle that the source offers: `on_off` pauses between bursts for a cycle or more."""
+        return self.burst_load * self.burst_cycles / (self.burst_cycles + 1) if self.source == "on_off" else 1.0
 
     def longest_flits(self) -> int:
         """Length of the longest packet of a source in flits."""

@@ -123,6 +123,8 @@ OTHER_KEYS: dict[str, Callable[[Config], bool]] = {
 }
 #: keys of `simulation` about runs with a load; a program ends by itself
 LOAD_KEYS = ("load", "precision", "min_cycles", "max_cycles", "warmup_cycles", "warmup_us", "measure_us")
+#: keys of `simulation` that packet routers do not read: their runs end when all messages have arrived
+_OF_FLITS = {*LOAD_KEYS, "deadlock_cycles"} - {"load"}
 #: keys of `app` that only engine flow reads
 FLOW_KEYS = (
     "backend", "envelope_bytes", "latency_factor", "bandwidth_factor", "sharing", "tcp_window_bytes", "buffer_bytes",
@@ -246,7 +248,9 @@ def _of_others(config: Config) -> Iterator[tuple[str, bool]]:
 def _of_loads(config: Config, commands: set[str]) -> Iterator[tuple[str, bool]]:
     program = config.traffic.source == "program" if commands == {"net"} else commands == {"app"}
     for key in _given(config.simulation):
-        if program and key in LOAD_KEYS:
+        if config.router.model == "packet" and key in _OF_FLITS:
+            yield f"simulation.{key}", False
+        elif program and key in LOAD_KEYS:
             yield f"simulation.{key}", bool(config.simulation.failures)
 
 

@@ -250,7 +250,8 @@ def _set_router(state: NetState, router: RouterParameters) -> None:
     s["first_output"] = router.sa_first_output * router.output_speedup
     s["crossbar_cycles"], s["stage_batches"] = router.crossbar_cycles, router.stage_batches
     s["queue_flits"] = router.output_queue_flits or 0
-    s["router_credit_delay"], s["deadlock_cycles"] = router.credit_delay_cycles, router.deadlock_cycles
+    s["router_credit_delay"] = router.credit_delay_cycles
+    s["deadlock_cycles"] = max(router.deadlock_cycles, router.longest_still_cycles)
 
 
 def _put_router_parts(state: NetState, router: RouterParameters, ports: int) -> None:

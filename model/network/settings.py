@@ -45,6 +45,8 @@ _OF_CROSSBARS = {FAIR_WAVEFRONT, LONELY, DRAWN, INPUT_FIRST_PORTS}
 SPECULATIONS = (False, True, "shared", "yielding")
 SWITCHING = {"wormhole": 0, "vct": 1, "saf": 2}
 MAX_VCS = 16
+#: more cycles than a hop takes without links and the stages that have a length of their own
+_STEPS_OF_A_HOP = 16
 
 
 #: listed packets: host, time, destination, length, one entry a packet
@@ -61,6 +63,8 @@ class RouterParameters:
         Latency L of the links between routers: one number, or int[router, port] by output port.
     lookup : RouteLookup, optional
         Lookup engines that compute routes, in place of tables that answer after `rc_cycles`.
+    deadlock_cycles : int
+        Without a move, with flits in flight, after which a run ends; never less than `longest_still_cycles`.
     """
 
     vcs: int = 4
@@ -123,6 +127,17 @@ class RouterParameters:
                 raise NetworkError(f"{name} must be {limit}, not {value}")
         if int(np.min(self.link_latency_cycles)) < 1:
             raise NetworkError(f"link_latency_cycles must be at least 1, not {int(np.min(self.link_latency_cycles))}")
+
+    @property
+    def longest_still_cycles(self) -> int:
+        """Most cycles in which nothing moves although all is well: a flit or a credit is under way, a stage works."""
+        link = max(int(np.max(self.link_latency_cycles)), self.host_latency_cycles)
+        stages = self.rc_cycles + self.crossbar_cycles + int(np.max(self.cycles_per_flit)) + _STEPS_OF_A_HOP
+        if self.lookup is not None:
+            second = self.lookup.params.second_level
+            stages += self.lookup.tcam_latency_cycles + self.lookup.params.pipeline_depth
+            stages += 0 if second is None else second.latency_cycles
+        return link + self.credit_delay_cycles + stages
 
     @property
     def sped_up(self) -> bool:
@@ -282,12 +297,21 @@ def router_parameters(config: Config, topology: Topology) -> RouterParameters:
         latency = np.where(topology.link_cycles > 0, topology.link_cycles, between)
     speeds: dict[str, Any] = {}
     if has_speeds(topology):
-        timing = config.timing
-        cycle = router.cycle_ns or config.traffic.flit_bytes * 8 / timing.link_gbps
-        more = np.rint((link_ns(topology, timing.cable_ns) - timing.cable_ns) / cycle).astype(np.int64)
-        latency = np.maximum(latency + more, 1)
+        fastest_gbps = 1.0  # of links that are degraded only what is left counts
+        if topology.kind == "tiers":
+            timing = config.timing
+            fastest_gbps = timing.link_gbps
+            cycle = router.cycle_ns or config.traffic.flit_bytes * 8 / fastest_gbps
+            more = np.rint((link_ns(topology, timing.cable_ns) - timing.cable_ns) / cycle).astype(np.int64)
+            latency = np.maximum(latency + more, 1)
         flit = cycles.get("cycles_per_flit", router.cycles_per_flit)
-        speeds["cycles_per_flit"] = flit * cycles_per_flit(topology, timing.link_gbps)
+        speeds["cycles_per_flit"] = flit * cycles_per_flit(topology, fastest_gbps)
     simulated = {field.name for field in dataclasses.fields(RouterParameters)} - {"link_latency_cycles"}
+    if router.output_queue_flits is not None and int(np.max(speeds.get("cycles_per_flit", 1))) > 1:
+        slowest = int(np.max(speeds["cycles_per_flit"]))
+        raise NetworkError(
+            f"router.output_queue_flits: must be null where a link takes {slowest} cycles for a flit "
+            f"({topology.name}), not {router.output_queue_flits}"
+        )
     values = router.model_dump(include=simulated) | {k: v for k, v in cycles.items() if k in simulated} | speeds
     return RouterParameters(link_latency_cycles=latency, deadlock_cycles=config.simulation.deadlock_cycles, **values)

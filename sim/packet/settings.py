@@ -78,6 +78,12 @@ class Settings:
     message_packets: int
     messages: int
 
+    @property
+    def longest_way_cycles(self) -> int:
+        """Cycles of a packet and its answer over a link between routers, and over those of source and sink."""
+        router = self.send_cycles + self.link_cycles + self.answer_cycles
+        return router + 2 * (self.host_send_cycles + self.host_cycles) + self.host_answer_cycles
+
 
 def packet_cycle_ns(config: Config) -> float:
     """Longest cycle of which the times of both kinds of links, rounded to 0.1 ns, are multiples, in ns."""

@@ -147,7 +147,7 @@ class PacketState:
         record["keeps_directions"] = s.wraparound == "directions"
         record["algorithm"], record["distance"] = _ALGORITHMS[s.algorithm], s.outflank_distance
         record["eta"], record["eta_parts"] = s.eta
-        record["standstill_cycles"] = STANDSTILL_PACKET_TIMES * s.send_cycles
+        record["standstill_cycles"] = max(STANDSTILL_PACKET_TIMES * s.send_cycles, 2 * s.longest_way_cycles)
         record["logs"] = log
 
     def _add_grid(self, grid: Grid, topology: Topology) -> None:

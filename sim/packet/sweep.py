@@ -6,6 +6,7 @@ from pathlib import Path
 import pandas as pd
 
 from hopforge.model.config import Config
+from hopforge.model.config.uses import USES
 from hopforge.model.output.plots import PALETTE, Line, draw_lines, new_figure, save_figure, style_axes
 from hopforge.model.output.results import run_metadata, staged, write_metadata, write_tables
 from hopforge.sim.packet.network import PacketNetwork
@@ -28,7 +29,7 @@ class PacketSweep(Sweep):
 
     def unused(self, config: Config) -> set[str]:
         """Sections about flits, tables and programs."""
-        return {"workload", "timing", "energy", "app", "tables", "lookup"}
+        return {"workload", "timing", "energy", "app", "tables", "lookup"} - USES["sweep"](config)
 
     def run_one(self, job: Job) -> Row:
         """Simulate one load and seed; freedom from deadlock has been proved before."""

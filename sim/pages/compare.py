@@ -214,7 +214,8 @@ def _rows(
         a, b = (_figure(rows, name, interval) for rows in (ours, theirs))
         if np.isnan(a.mean) and np.isnan(b.mean):
             continue
-        comparable = not (other_cycles and name in cycles)
+        other = _other_units(name, ours, theirs) or ("other cycles" if other_cycles and name in cycles else "")
+        comparable = not other
         half = _half_width(a, b) if comparable else np.nan
         difference = b.mean - a.mean if comparable else np.nan
         yield {
@@ -225,9 +226,15 @@ def _rows(
             "difference_percent": 100 * difference / a.mean if a.mean else np.nan,
             "interval": half,
             "verdict": _alone(a, b) or (
-                _verdict(difference, half, saturated=full and _is_time(name)) if comparable else "other cycles"
+                other or _verdict(difference, half, saturated=full and _is_time(name))
             ),
         }  # fmt: skip
+
+
+def _other_units(figure: str, ours: pd.DataFrame, theirs: pd.DataFrame) -> str:
+    """Return ``other units`` for rates of which those of packet routers count in units of their load 1."""
+    in_units_of_load = ["lifetime_ns" in rows for rows in (ours, theirs)]
+    return "other units" if figure == "accepted" and in_units_of_load[0] != in_units_of_load[1] else ""
 
 
 def _saturated(rows: pd.DataFrame) -> bool:

@@ -36,6 +36,8 @@ LARGEST_FILE = 256 << 20
 LARGEST_PICTURE = 8 << 20
 """Bytes of a picture that is still embedded."""
 
+#: columns of names: in CSV, too, they are words, whatever they look like (`null`, `1e5`)
+_NAMES = ("variant", "program", "job")
 _METADATA = (METADATA, "mutation.json", "cosim.json", "synth.json")
 _PNG = b"\x89PNG\r\n\x1a\n"
 
@@ -289,7 +291,11 @@ def _read_csv(path: Path) -> pd.DataFrame | None:
         return None
     with warnings.catch_warnings():
         warnings.simplefilter("error")  # such as data beyond the last heading
-        return pd.read_csv(path, low_memory=False, index_col=False, encoding="utf-8-sig")
+        table = pd.read_csv(path, low_memory=False, index_col=False, encoding="utf-8-sig")
+        if names := [name for name in headings if name in _NAMES]:
+            words = pd.read_csv(path, usecols=names, dtype=str, keep_default_na=False, encoding="utf-8-sig")
+            table[names] = words.where(words != "")
+    return table
 
 
 def _reason(error: BaseException) -> str:

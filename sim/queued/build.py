@@ -71,6 +71,11 @@ class QueueParameters:
     deadlock_cycles: int = 400_000
     part_queues: int = PART_QUEUES
 
+    @property
+    def longest_still_cycles(self) -> int:
+        """Most cycles in which nothing moves although all is well: a packet or a credit is under way."""
+        return int(np.max(self.flight_cycles)) + 2 * (self.packet_cycles + self.match_cycles)
+
     def __post_init__(self) -> None:
         for name in ("input_packets", "output_packets", "nic_packets"):
             if not 1 <= getattr(self, name) <= 65535:
@@ -190,7 +195,8 @@ def build_queues(
         Too many ports, or packets of several flits.
     """
     _check_packets(source)
-    router = RouterParameters(vcs=parameters.vcs, deadlock_cycles=parameters.deadlock_cycles)
+    patience = max(parameters.deadlock_cycles, parameters.longest_still_cycles)
+    router = RouterParameters(vcs=parameters.vcs, deadlock_cycles=patience)
     state = QueuedState(build_net(topology, router, source, tables, seed))
     while len(state["packet"]) < PACKETS_PER_HOST * topology.hosts:
         state.grow_packets()

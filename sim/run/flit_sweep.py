@@ -13,16 +13,18 @@ from matplotlib.figure import Figure
 from scipy.special import stdtrit
 
 from hopforge.model.config import Config
+from hopforge.model.config.uses import USES
 from hopforge.model.output.plots import PALETTE, Line, draw_lines, new_figure, save_figure, style_axes
 from hopforge.model.output.results import run_metadata, staged, write_metadata, write_tables
 from hopforge.sim.run.first_runs import prepare_job
 from hopforge.sim.run.jobs import Job, try_variants
-from hopforge.sim.run.kept_results import Row
+from hopforge.sim.run.kept_results import Row, naming_variant
 from hopforge.sim.run.knee import Knee
 from hopforge.sim.run.rate_time import rate_time, rate_units
 from hopforge.sim.run.reordering import Reordering
 from hopforge.sim.run.run_statistics import figure
 from hopforge.sim.run.simulation import Simulation
+from hopforge.sim.run.sources import check_bursts
 from hopforge.sim.run.sweep import Sweep, curve_knees
 
 
@@ -30,8 +32,8 @@ class FlitSweep(Sweep):
     """Variants × loads × seeds of a network whose routers move flits."""
 
     def unused(self, config: Config) -> set[str]:
-        """Sections about packet routers and programs."""
-        return {"workload", "timing", "energy", "app", "packet"}
+        """Sections about packet routers and programs, but for those that a run reads, as the times of tiers."""
+        return {"workload", "timing", "energy", "app", "packet"} - USES["sweep"](config)
 
     def run_one(self, job: Job) -> Row:
         """Simulate one load and seed; freedom from deadlock has been proved before."""
@@ -43,6 +45,9 @@ class FlitSweep(Sweep):
 
     def prepare(self, missing: Sequence[Job]) -> None:
         """Start the first run of every variant: mistakes, proof of deadlock freedom, kernels into the disk cache."""
+        for job in missing:
+            with naming_variant(job.variant):
+                check_bursts(job.config, job.load)
         try_variants(missing, lambda job: prepare_job(job).advance(0))
 
     def summarise(self, runs: pd.DataFrame) -> pd.DataFrame:

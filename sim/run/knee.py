@@ -1,5 +1,6 @@
 """The knee of a curve: the load at which a network saturates, between the loads that were simulated."""
 
+import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -55,27 +56,40 @@ def knee_of(loads: Sequence[float], saturated: Sequence[bool]) -> Knee:
     return Knee(max(below, default=None), full)
 
 
-def next_load(knee: Knee, within: float) -> float | None:
+def next_load(knee: Knee, within: float, highest: float = HIGHEST_LOAD) -> float | None:
     """Return the load that tells most about a knee; None where it is known.
 
-    Known: its two loads differ by at most the share `within`, or it lies beyond the highest load there is, or below
-    all that is of use.
+    Known: its two loads differ by at most the share `within`, or it lies beyond the `highest` load that the source
+    offers, or below all that is of use.
+
+    Examples
+    --------
+    >>> next_load(Knee(0.9, None), 0.02), next_load(Knee(0.9, None), 0.02, highest=0.99009), next_load(Knee(0.99, None),
+    ... 0.02, highest=0.99009)
+    (1.0, 0.99, None)
     """
     if knee.saturated is None:
         assert knee.carried is not None, "a curve has a load"
-        found = min(1.5 * knee.carried, HIGHEST_LOAD)
-        return None if knee.carried >= HIGHEST_LOAD else float(f"{found:.4g}")
+        most = _of_four_digits(highest)
+        return None if knee.carried >= most else min(float(f"{1.5 * knee.carried:.4g}"), most)
     if knee.carried is None:
         return None if knee.saturated <= _LOWEST_LOAD else float(f"{max(knee.saturated / 2, _LOWEST_LOAD):.4g}")
     found = float(f"{(knee.carried + knee.saturated) / 2:.5g}")  # for people: it stands in tables
     return None if knee.gap <= within or not knee.carried < found < knee.saturated else found
 
 
-def knee_words(knee: Knee) -> tuple[str, str]:
-    """Say where a knee lies, and how well that is known."""
+def _of_four_digits(load: float) -> float:
+    """Return the largest number of four digits that is not above `load`, with all of a load that has no more."""
+    near = float(f"{load:.4g}")
+    return near if near <= load else float(f"{near - 10.0 ** (math.floor(math.log10(load)) - 3):.4g}")
+
+
+def knee_words(knee: Knee, highest: float = HIGHEST_LOAD) -> tuple[str, str]:
+    """Say where a knee lies, and how well that is known; `highest`: the most that the source offers."""
     if knee.saturated is None:
-        if knee.carried is not None and knee.carried >= HIGHEST_LOAD:
-            return "never", f"it carries load {HIGHEST_LOAD:.4g}"
+        if knee.carried is not None and knee.carried >= _of_four_digits(highest):
+            more = "" if highest >= HIGHEST_LOAD else ", the most that the source offers"
+            return "never", f"it carries load {knee.carried:.4g}{more}"
         return f"above {knee.carried:.4g}", "the loads end before the knee (simulation.knee_percent adds more)"
     if knee.carried is None:
         return f"below {knee.saturated:.4g}", "the loads begin beyond the knee (simulation.knee_percent adds more)"

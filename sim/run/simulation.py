@@ -141,7 +141,7 @@ class Simulation:
         #: packets and hosts that do not move while the others do, None: the router model has no such watch
         self.starvation: StarvationWatch | None = None
         if not isinstance(self.state, QueuedState):
-            limit = config.simulation.deadlock_cycles * self.built.flit_cycles
+            limit = int(self.state["deadlock_cycles"])
             self.starvation = StarvationWatch(self.topology, self.state, limit, self.sample_cycles)
         silent = failed_hosts(self.topology, config.failed)
         self._silence(silent)

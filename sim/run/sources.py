@@ -41,8 +41,7 @@ def source_parameters(config: Config, load: float, round_packets: tuple[int, int
             kind=BERNOULLI, packet_rate=rate, lengths=lengths, message_packets=traffic.message_packets,
             replies=answers, acknowledges=acknowledges(config),
         )
-    if traffic.burst_load <= load:
-        raise TrafficError(f"traffic.burst_load must be above the load {load}, not {traffic.burst_load}")
+    check_bursts(config, load)
     to_off = 1 / traffic.burst_cycles
     duty = load / traffic.burst_load
     return SourceParameters(
@@ -55,6 +54,27 @@ def source_parameters(config: Config, load: float, round_packets: tuple[int, int
         replies=answers,
         acknowledges=acknowledges(config),
     )
+
+
+def check_bursts(config: Config, load: float) -> None:
+    """Refuse a load that bursts with a pause of at least one cycle between them do not offer.
+
+    Raises
+    ------
+    TrafficError
+        The load is above `burst_load`, or too near to it for bursts of `burst_cycles`.
+    """
+    traffic = config.traffic
+    if traffic.source != "on_off":
+        return
+    if traffic.burst_load <= load:
+        raise TrafficError(f"traffic.burst_load must be above the load {load}, not {traffic.burst_load}")
+    if load > traffic.highest_load * (1 + 1e-12):
+        least = load / (traffic.burst_load - load)
+        raise TrafficError(
+            f"traffic.burst_cycles must be at least {least:.6g} at the load {load} with "
+            f"burst_load={traffic.burst_load} (a pause lasts a cycle or more), not {traffic.burst_cycles:g}"
+        )
 
 
 def replies(config: Config) -> Replies | None:

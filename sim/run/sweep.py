@@ -145,8 +145,9 @@ class Sweep(ABC):
         found = {}
         for name, knee in self.knees(runs).items():
             variant = name if config.variants else ""
-            within = (config.variants or {"": config})[variant].simulation.knee_within
-            load = None if within is None else next_load(knee, within)
+            chosen = (config.variants or {"": config})[variant]
+            within = chosen.simulation.knee_within
+            load = None if within is None else next_load(knee, within, chosen.traffic.highest_load)
             if load is not None:
                 found[variant] = load
         return found

@@ -44,11 +44,12 @@ class SweepFound:
     def rows(self) -> list[tuple[str, str]]:
         """Say what ran, and where it saturates."""
         knees = self._sweep.knees(self._runs)
-        said = [
-            (f"{name} saturates" if self._config.variants else "saturates", ": ".join(knee_words(knee)))
-            for name, knee in knees.items()
-        ]
         variants = self._config.variants or {"": self._config}
+        said = [
+            (f"{name} saturates" if self._config.variants else "saturates",
+             ": ".join(knee_words(knee, each.traffic.highest_load)))
+            for (name, knee), each in zip(knees.items(), variants.values(), strict=False)
+        ]  # fmt: skip
         programs = runs_programs(self._config)
         of_runs = [] if programs else [*failure_plan_rows(variants), *class_rows(variants)]
         return run_rows(variants, programs=programs) + of_runs + said

@@ -185,6 +185,15 @@ def _unused(command: str, text: str) -> list[str]:
             "router: {model: packet}\nrouting: {algorithm: abr}\npacket: {eta: 3.0, messages: 9}",
             ["packet.eta"],
         ),
+        *(
+            (command, f"router: {{model: packet}}\nrouting: {{algorithm: abr}}\nsimulation: {{{given}, load: 0.2}}",
+             [f"simulation.{given.split(':')[0]}"])
+            for given in (
+                "precision: 0.1", "min_cycles: 2000", "max_cycles: 20000", "warmup_cycles: 99", "warmup_us: 2.5",
+                "measure_us: 2.5", "deadlock_cycles: 200",
+            )
+            for command in ("net", "sweep", "series")
+        ),
         ("net", "simulation: {load_steps: [{bin: 9, load: 0.2}]}", ["simulation.load_steps"]),
         ("series", "simulation: {load_steps: [{bin: 9, load: 0.2}]}", []),
         ("net", "degraded: {factor: 0.25}", ["degraded.factor"]),

@@ -211,6 +211,18 @@ def test_a_first_output_that_no_router_has_is_refused() -> None:
         Simulation(config, 0.1, 1)
 
 
+@pytest.mark.parametrize("slow", [
+    "degraded: {links: [[0, 1]], factor: 0.5}", "degraded: {random_links: 1, factor: 0.5, from_cycle: 700}",
+    "topology: {kind: tiers, tiers: [{shape: ring, sizes: [4], gbps: 50}, {shape: ring, sizes: [3]}]}",
+])  # fmt: skip
+def test_slow_links_with_a_limit_of_what_waits_behind_the_crossbar_name_the_key(slow: str) -> None:
+    network = "" if slow.startswith("topology") else f"{MESH}\n"
+    text = f"name: x\n{network}{slow}\nrouter: {{vcs: 8, crossbar_cycles: 2, output_queue_flits: 4}}\n"
+    config = parse_config(f"{text}routing: {{algorithm: shortest}}\n")
+    with pytest.raises(UserError, match=r"^router.output_queue_flits: must be null where a link takes 2 .* not 4"):
+        Simulation(config, 0.1, 1)
+
+
 def test_two_stages_of_a_butterfly_cannot_share_a_fair_pointer_over_own_ports() -> None:
     fly = "topology: {kind: butterfly, k: 2, n: 2}\nrouting: {algorithm: dest_tag}"
     keys = "vcs: 4, sa: rr_wavefront, allocator_ports: own"

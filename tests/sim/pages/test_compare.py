@@ -12,6 +12,7 @@ from typer.testing import CliRunner
 import hopforge as hf
 from hopforge import cli
 from hopforge.model.errors import UserError
+from hopforge.model.output.results import write_tables
 from hopforge.sim.pages import compare_write
 from hopforge.sim.pages.compare import Comparison, Subject, compare_results
 
@@ -69,6 +70,18 @@ def test_verdicts_without_an_interval() -> None:
     full = compare_results(subject("a", ours), subject("b", theirs.assign(saturated=True, latency=300.0)))
     assert row(full)["verdict"] == "saturated"
     assert row(full, "accepted")["verdict"] == "no interval"
+
+
+def test_rates_in_units_of_the_load_1_are_not_subtracted_from_flits() -> None:
+    """Packet routers count `accepted` so; it is the same figure between two of them."""
+    flits, packets = runs([20.0], accepted=0.2, hops=3.0), runs([np.nan], accepted=0.3, hops=4.0, lifetime_ns=5.0)
+    for pair in ((flits, packets), (packets, flits)):
+        found = compare_results(subject("a", pair[0]), subject("b", pair[1]))
+        assert row(found, "accepted")["verdict"] == "other units"
+        assert np.isnan(row(found, "accepted")[["difference", "difference_percent", "interval"]].astype(float)).all()
+        assert abs(row(found, "hops")["difference"]) == 1.0
+    same = compare_results(subject("a", packets), subject("b", packets.assign(accepted=0.4)))
+    assert row(same, "accepted")["difference"] == pytest.approx(0.1)
 
 
 def test_what_one_result_does_not_have_is_said_and_is_not_zero() -> None:
@@ -211,6 +224,22 @@ def test_the_command_and_python_say_the_same(tmp_path: Path, monkeypatch: pytest
     several = CliRunner().invoke(cli.app, ["compare", "all", "all/b"])
     assert isinstance(several.exception, UserError)
     assert "holds 2 results; name one of all/a, all/b" in str(several.exception)
+
+
+def test_names_are_words_in_csv_too(tmp_path: Path) -> None:
+    """A folder that has lost its Parquet files (mail, git) compares as before; no two variants become one."""
+    names = ["nan", "null", "NA", "None", "1", "01", "1e1", "10", "true", "été"]
+    rows = pd.concat([runs([20.0 + k, 21.0 + k]).assign(variant=name) for k, name in enumerate(names)])
+    whole, text = tmp_path / "whole", tmp_path / "text"
+    for folder in (whole, text):
+        folder.mkdir()
+        write_tables(folder, {"runs": rows.reset_index(drop=True)})
+        (folder / "metadata.json").write_text(json.dumps({"command": ["hopforge", "sweep", "x.yml"]}))
+    (text / "runs.parquet").unlink()
+    for first in (whole, text):
+        found = hf.compare(first, text)
+        assert list(found.table["variant"].unique()) == names
+        assert set(found.table["verdict"]) == {"equal"}
 
 
 @pytest.mark.parametrize("place", ["a", "b", "./c/../b"])

@@ -48,6 +48,25 @@ def test_knees_that_are_nowhere() -> None:
     assert searched([0.1], 0.0, 0.02)[0] == Knee(None, 1e-3)
 
 
+@pytest.mark.parametrize("highest", [1.0, 0.5, 0.39604, 0.39606, 0.990099, 0.0123456])
+def test_no_load_is_beyond_what_the_source_offers(highest: float) -> None:
+    """A network that carries all of it: the search ends at the most that the source offers, with four digits."""
+    loads = [0.01]
+    while (load := next_load(knee_of(loads, [False] * len(loads)), 0.02, highest)) is not None:
+        assert loads[-1] < load <= highest
+        loads.append(load)
+    assert loads[-1] == pytest.approx(highest, rel=1e-3)
+    word, why = knee_words(knee_of(loads, [False] * len(loads)), highest)
+    assert word == "never" and why.startswith(f"it carries load {loads[-1]:.4g}")
+    assert ("the most that the source offers" in why) == (highest < 1)
+
+
+def test_a_sweep_of_bursts_ends_at_what_they_offer(tmp_path: Path) -> None:
+    rest = "traffic: {source: on_off, burst_load: 0.4, burst_cycles: 9}\nrouter: {vcs: 8}\n"
+    runs, _ = run(SWEEP.replace("seeds: 2", "loads: [0.1], knee_percent: 5") + rest, tmp_path)
+    assert runs["load"].tolist()[-1] == 0.36 == max(runs["load"])
+
+
 def test_the_highest_load_below_saturation_counts() -> None:
     """A long run can settle by chance beyond one that did not."""
     knee = knee_of([0.4, 0.1, 0.3, 0.2], [False, False, True, False])

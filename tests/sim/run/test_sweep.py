@@ -1,5 +1,6 @@
 """Sweeps: every load and seed once, resumed after a stop, the same on one process and on two; the commands."""
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -10,11 +11,13 @@ import pytest
 from hopforge import cli
 from hopforge.model.config import Config, ConfigError, parse_config
 from hopforge.model.network.kernel import PLAIN_KERNEL
+from hopforge.sim.packet.sweep import PACKET_SWEEP
 from hopforge.sim.run import kept_results
 from hopforge.sim.run.flit_sweep import FLIT_SWEEP, FlitSweep, summarise
 from hopforge.sim.run.kept_results import SweepError
 from hopforge.sim.run.simulation import Simulation
 from hopforge.sim.run.sweep import Job
+from hopforge.sim.traffic import TrafficError
 
 TEXT = """
 name: small
@@ -68,6 +71,23 @@ def test_runs_without_packets_are_in_no_mean() -> None:
 
 def without_times(runs: pd.DataFrame) -> pd.DataFrame:
     return runs.drop(columns="cpu_seconds")
+
+
+def test_a_load_that_stands_twice_is_refused() -> None:
+    """Its runs would be the same bits twice, and count as those of as many seeds more."""
+    for loads, key in (("[0.1, 0.3, 0.1]", "simulation.loads[2]"), ("[0.2, 0.20]", "simulation.loads[1]")):
+        with pytest.raises(ConfigError, match=rf"{re.escape(key)}: must differ from those before, not 0\.[12] again"):
+            parse_config(TEXT.replace("[0.1, 0.3]", loads))
+    again = VARIANTS.replace("loads: [0.1, 0.3]", "loads: [0.1]")
+    with pytest.raises(ConfigError, match=r"simulation.loads\[1\]: must differ"):
+        parse_config(again.replace("  variants:\n", "  variants:\n    twice: {simulation.loads: [0.4, 0.4]}\n"))
+
+
+def test_a_load_that_cannot_be_offered_is_told_before_any_run(tmp_path: Path) -> None:
+    bursts = f"{TEXT}traffic: {{source: on_off, burst_load: 0.3}}\n"
+    with pytest.raises(TrafficError, match=r"traffic.burst_load must be above the load 0.3, not 0.3"):
+        FLIT_SWEEP.run(parse_config(bursts), tmp_path, lambda done, total: None, workers=1)
+    assert not list(tmp_path.rglob("*.json"))
 
 
 def test_a_stopped_sweep_goes_on_where_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -140,6 +160,56 @@ def test_the_key_names_all_that_decides_the_result(tmp_path: Path) -> None:
     ]
     assert len({key, *other}) == 1 + len(other)
     assert run_key(parse_config(TEXT.replace("seeds: 2", "seeds: 5, variants: {a: {router.vcs: 2}}")), 0.1, 1) == key
+
+
+TIERS = "{kind: tiers, tiers: [{shape: all_to_all, sizes: [2]}, {shape: ring, sizes: [4], gbps: 50, latency_ns: 400}]}"
+#: networks that read sections of their own: topology, other sections
+READS = {
+    "plain": ("{kind: mesh, radices: [3, 3]}", ""),
+    "tiers": (TIERS, "routing: {algorithm: shortest}\nrouter: {vcs: 8}"),
+    "tables": ("{kind: torus, radices: [3, 3]}", "routing: {algorithm: tables}\nrouter: {vcs: 8}"),
+    "lookups": ("{kind: mesh, radices: [3, 3]}", "router: {route_computation: lookup}"),
+    "members": ("{kind: mesh, radices: [3, 3]}", "router: {route_computation: lookup}\n"
+                "lookup: {lag: {members: 2, max_members: 2}}"),
+    "slow links": ("{kind: mesh, radices: [3, 3]}", "degraded: {random_links: 2}\nfailed: {}"),
+    "failures": ("{kind: mesh, radices: [3, 3]}", "routing: {algorithm: shortest}\nrouter: {vcs: 8}\n"
+                 "simulation: {max_cycles: 2000, min_cycles: 1000, failures: [{cycle: 9, links: [[0, 1]]}]}"),
+    "queues": ("{kind: dragonfly, p: 1, a: 2, h: 1}", "routing: {algorithm: q_adaptive}\n"
+               "router: {model: input_output_queued, vcs: 5}\ntraffic: {source: interval}"),
+    "packets": ("{kind: torus, radices: [4, 4]}", "routing: {algorithm: por}\nrouter: {model: packet}\n"
+                "packet: {messages: 2}\ntraffic: {message_packets: 2}"),
+}
+
+
+@pytest.mark.parametrize(("topology", "rest"), READS.values(), ids=READS)
+def test_sections_that_a_run_reads_decide_its_key(
+    monkeypatch: pytest.MonkeyPatch, topology: str, rest: str
+) -> None:
+    """A kept run is used again only if nothing that it reads has changed: also not the times of section `timing`."""
+    runs = "" if "simulation" in rest else "\nsimulation: {min_cycles: 1000, max_cycles: 1000, warmup_cycles: 200}"
+    config = parse_config(f"name: x\ntopology: {topology}\n{rest}{runs}\n")
+    sweep = PACKET_SWEEP if config.router.model == "packet" else FLIT_SWEEP
+    unused, read = sweep.unused(config), set()
+    plain = Config.__getattribute__
+
+    def noted(self: Config, name: str) -> object:
+        read.add(name)
+        return plain(self, name)
+
+    monkeypatch.setattr(Config, "__getattribute__", noted)
+    sweep.run_one(sweep.jobs(config)[0])
+    assert {"topology", "traffic"} <= read
+    assert unused and not unused & read
+
+
+@pytest.mark.parametrize("line", ["timing: {link_gbps: 400}", "timing: {cable_ns: 99}"])
+def test_tiers_with_other_times_are_run_again(tmp_path: Path, line: str) -> None:
+    tiers = TEXT.replace("{kind: mesh, radices: [3, 3]}", TIERS).replace("0.1, 0.3", "0.1")
+    tiers += "routing: {algorithm: shortest}\nrouter: {vcs: 8}\n"
+    kept = [FLIT_SWEEP.run(parse_config(tiers + more), tmp_path / "kept", silent, workers=1) for more in ("", line)]
+    alone = FLIT_SWEEP.run(parse_config(tiers + line), tmp_path / "alone", silent, workers=1)
+    pd.testing.assert_frame_equal(without_times(kept[1]), without_times(alone))
+    assert kept[0]["latency"].tolist() != alone["latency"].tolist()
 
 
 def test_summary_and_files(tmp_path: Path) -> None:

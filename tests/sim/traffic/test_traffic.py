@@ -1,5 +1,6 @@
 """Traffic: every pattern by its definition, sources that offer the load, a user's own file."""
 
+import itertools
 from pathlib import Path
 
 import numpy as np
@@ -190,6 +191,43 @@ def test_sources_offer_the_load(source: str, lengths: str, mean: float) -> None:
     assert offered == pytest.approx(0.1, rel=0.02 if source == "bernoulli" else 0.05)
 
 
+@pytest.mark.parametrize("source", ["interval", "rounds"])
+def test_intervals_make_no_messages_of_several_packets(source: str) -> None:
+    pattern = "pattern: all_to_all, " if source == "rounds" else ""
+    lines = ("router: {model: input_output_queued}", f"traffic: {{{pattern}source: {source}, message_packets: 3}}")
+    reason = f"traffic.message_packets: is for source=bernoulli or on_off only, not source={source}"
+    with pytest.raises(ConfigError, match=reason):
+        config(MESH, *lines)
+    assert config(MESH, lines[0], lines[1].replace("message_packets: 3", "message_packets: 1"))
+
+
+def test_weights_that_no_sum_holds_are_refused() -> None:
+    with pytest.raises(ConfigError, match=r"traffic.packet_weights\[1\]: must be at most 1000000000000.0, not 1e\+308"):
+        config(MESH, "traffic: {packet_lengths: [1, 2], packet_weights: [1, 1.0e+308]}")
+    largest = config(MESH, "traffic: {packet_lengths: [1, 65535], packet_weights: [1.0e-300, 1.0e+12]}")
+    assert largest.traffic.mean_flits() == 65535
+
+
+def test_bursts_offer_the_load_or_are_refused() -> None:
+    """Whatever burst and load: a pause between bursts lasts a cycle at least, so not every load can be offered."""
+    offers, refusals = 0, 0
+    for cycles, burst, load in itertools.product((1, 2, 5), (0.2, 0.5, 1.0), (0.05, 0.15, 0.33, 0.45, 0.8)):
+        checked = config(MESH, f"traffic: {{source: on_off, burst_cycles: {cycles}, burst_load: {burst}}}")
+        if load > burst * cycles / (cycles + 1) * (1 + 1e-9):
+            limit = "burst_load must be above" if burst <= load else "burst_cycles must be at least"
+            with pytest.raises(TrafficError, match=rf"^traffic.{limit} .*{load}"):
+                Simulation(checked, load, 2)
+            refusals += 1
+            continue
+        run = Simulation(checked, load, 2)
+        run.advance(40000)
+        offered = int(run.state["flits_created"]) / 40000 / run.topology.hosts
+        # 12 hosts · 40 000 cycles · 0.05 = 24 000 packets in bursts of about one: standard errors below 1 %
+        assert offered == pytest.approx(load, rel=0.05), (cycles, burst, load)
+        offers += 1
+    assert offers > 10 and refusals > 10
+
+
 def test_bad_traffic_is_one_clear_line(tmp_path: Path) -> None:
     for lines, message in [
         ("pattern: transpose", r"^traffic.pattern transpose needs a square number of hosts, not 12$"),
@@ -205,6 +243,8 @@ def test_bad_traffic_is_one_clear_line(tmp_path: Path) -> None:
          r"^traffic.pattern adversarial needs a topology of kind dragonfly, dragonfly_plus or cascade, not mesh$"),
         ("pattern: nothing", r"^traffic.pattern must be one of adv.* or file \(traffic.file: FILE.py\), not nothing$"),
         ("source: on_off, burst_load: 0.1", r"^traffic.burst_load must be above the load 0.2, not 0.1$"),
+        ("source: on_off, burst_load: 0.25, burst_cycles: 2",
+         r"^traffic.burst_cycles must be at least 4 at the load 0.2 with burst_load=0.25 \(a pause .*\), not 2$"),
     ]:
         with pytest.raises(TrafficError, match=message):
             Simulation(config(MESH, f"traffic: {{{lines}}}"), 0.2, 1)
