@@ -105,8 +105,8 @@ class QTableParams:
                 raise UserError(f"routing.{name} must be 0 to 1 in a table of Q-adaptive in hardware, not {value:g}")
         if in_steps(local + far, step, np.inf, 0.5) > largest:
             raise UserError(
-                f"routing.estimate_bits must hold {local + far:g}, the time without load over a local and a global link: "
-                f"{bits} bits end at {largest:g} (fewer routing.estimate_fraction_bits reach further)"
+                f"routing.estimate_bits must hold {local + far:g}, the time without load over a local and a global "
+                f"link: {bits} bits end at {largest:g} (fewer routing.estimate_fraction_bits reach further)"
             )
         if topology.params["g"] < _LEAST_GROUPS:
             groups = topology.params["g"]
