@@ -21,6 +21,7 @@ from hopforge.hw.lookup.engine import lookup_engine, many_periods
 from hopforge.hw.lookup.parallel_tcams import ParallelTcams
 from hopforge.hw.lookup.tcam import Tcam
 from hopforge.hw.parts.crc_hash import CrcHash
+from hopforge.model.config.lookup import KEY_FUNCTIONS
 from hopforge.model.lookup.params import LookupParams
 from hopforge.model.numbers.crc import crc_matrix
 
@@ -226,13 +227,14 @@ def _key_blocks(params: LookupParams) -> Iterator[Block]:
         address_bits=params.address_bits, functions=params.functions, chunk_bits=params.chunk_bits,
         comparators=params.comparators, up_choices=("d_mod_k", "highest_mismatch"), max_members=params.max_members,
         crc_masks=tuple(matrix.masks), crc_constant=matrix.constant,
+        expression=None if params.expression is None else params.expression.program,
     )  # fmt: skip
     torus = ReductionParameters(
         address_bits=48, functions=("torus",), chunk_bits=(8,), comparators=6, terminals=False
     )  # fmt: skip
     tree = ReductionParameters(address_bits=20, functions=("fat_tree",), chunk_bits=(5,), comparators=4)
     dragonfly = ReductionParameters(functions=("dragonfly",), chunk_bits=(8,))
-    every = dataclasses.replace(reduction, functions=("arbitrary", "mesh", "torus", "fat_tree", "dragonfly"))
+    every = dataclasses.replace(reduction, functions=KEY_FUNCTIONS, expression=None)
     index = range(max(1, params.index_bits))
     yield from (
         Block(

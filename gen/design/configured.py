@@ -8,6 +8,7 @@ import numpy as np
 from hopforge.hw.network.acknowledge_port import AcknowledgeSetup
 from hopforge.hw.network.interface import NetworkInterface
 from hopforge.model.config import Config
+from hopforge.model.config.lookup import DEEP_LEAST
 from hopforge.model.config.simulation import DegradedConfig, FailedConfig
 from hopforge.model.errors import UserError
 from hopforge.model.irregular.table_routes import known_routes
@@ -42,6 +43,7 @@ __all__ = [
     "engine_parameters",
     "network_design",
     "network_streams",
+    "packaged_engine_parameters",
     "router_design",
     "stream_design",
     "whole_network_design",
@@ -63,6 +65,23 @@ def engine_parameters(config: Config) -> LookupParams:
         topology = routing_network(build(config.topology, config.address))
         check_expression(config, configured_reduction(config, topology), known_routes(config, topology))
     return _engine_parameters(config)
+
+
+def packaged_engine_parameters(config: Config) -> LookupParams:
+    """Parameters of the engine that `hopforge gen lookup` writes, with the bus of the file before its registers.
+
+    Raises
+    ------
+    UserError
+        As `engine_parameters`, or a bus that engines of this depth do not have.
+    """
+    params = engine_parameters(config)
+    if params.pipeline_depth >= DEEP_LEAST and config.csr.bus != "native":
+        raise UserError(
+            f"csr.bus must be native with lookup.pipeline_depth={params.pipeline_depth} (others: up to "
+            f"{DEEP_LEAST - 1}), not {config.csr.bus}"
+        )
+    return params
 
 
 def _engine_parameters(config: Config) -> LookupParams:

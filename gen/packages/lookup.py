@@ -4,7 +4,7 @@ import dataclasses
 from pathlib import Path
 from typing import Any
 
-from hopforge.gen.design.configured import engine_parameters
+from hopforge.gen.design.configured import packaged_engine_parameters
 from hopforge.gen.packages.litex_module import litex_files
 from hopforge.gen.packages.package import (
     Package,
@@ -19,7 +19,6 @@ from hopforge.gen.registers.maps import register_map_files
 from hopforge.hw.lookup.engine import is_deep, lookup_engine, many_periods
 from hopforge.hw.lookup.on_bus import LookupOnBus
 from hopforge.model.config import Config
-from hopforge.model.errors import UserError
 from hopforge.model.lookup.csr import CsrMap, csr_map
 from hopforge.model.lookup.params import LookupParams
 from hopforge.model.router.bus_space import lookup_space
@@ -73,10 +72,8 @@ def lookup_files(config: Config, *, period_ns: float | None = None) -> dict[str,
 
 def lookup_package(config: Config) -> Package:
     """Return what is generated of the engine of a configuration."""
-    params, bus = engine_parameters(config), config.csr.bus
+    params, bus = packaged_engine_parameters(config), config.csr.bus
     name, space = top_name(config), lookup_space(params)
-    if is_deep(params) and bus != "native":
-        raise UserError(f"{config.name}: csr.bus must be native with lookup.pipeline_depth above 4, not {bus}")
     registers = csr_map(params)
     component = lookup_engine(params=params) if bus == "native" else LookupOnBus(params=params, bus=bus)
     return Package(

@@ -82,7 +82,7 @@ class ReductionSetup(Component):
         for name in p.flags:
             m.d.comb += getattr(active, name).eq(flags[name])
         if p.expression is not None:
-            m.submodules.quiet = quiet = QuietSteps(p.expression)
+            m.submodules.quiet_steps = quiet = QuietSteps(p.expression)
             m.d.comb += [quiet.own.eq(shadow.own), quiet.level.eq(shadow.level), active.quiet.eq(quiet.quiet)]
         if p.grid or p.fat_tree:
             allowed = Signal(p.most_digits)

@@ -216,11 +216,13 @@ class RuleCache(Component):
         mask = Signal(p.address_bits, name="update_mask")
         same, exists = Signal(), Signal()
         occupied = rules.old_valid
+        # a length of all ones that exists leaves nothing to compare, and linters complain of such a comparison
+        short = self.update_length <= p.address_bits if p.address_bits + 1 < 1 << p.length_bits else Const(1)
         m.d.comb += [
             rules.read_row.eq(self.update_row),
             mask.eq(prefix_bits(self.update_length, p.address_bits)),
             same.eq((mask == rules.old_mask) & ~((self.update_value ^ rules.old_value) & mask).any()),
-            exists.eq((self.update_row < p.rows) & (self.update_length <= p.address_bits)),
+            exists.eq((self.update_row < p.rows) & short),
             self.allowed.eq(Mux(self.update_rule, exists & (~occupied | same), occupied)),
         ]
         return Mux(occupied, rules.old_value, self.update_value), Mux(occupied, rules.old_mask, mask)

@@ -129,7 +129,9 @@ class Routes:
         refuse_adaptive(links, "routes that are known beforehand")
         self.topology = topology
         self.links = links
-        digits = AddressFormat(address.width_bits, address.chunk_bits)
+        # keys only tell the ports here: a digit as wide as an address, which no key of a cache holds, is no obstacle
+        width = max(address.width_bits, address.chunk_bits + MEMBER_BITS + KIND_BITS)
+        digits = AddressFormat(width, address.chunk_bits)
         if table is None:
             self.reduction = NodeReduction.of_topology(topology, digits, up_choice=up_choice)
         else:

@@ -24,6 +24,7 @@ ANSWER_CYCLES = 4
 UPDATE_CYCLES = 3
 
 DEFAULT_BITS = 16
+_LEAST_GROUPS = 3
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,7 +73,7 @@ class QTableParams:
     def __post_init__(self) -> None:
         one, largest = 1 << RATE_BITS, self.largest
         limits = {
-            "groups": (3, 1 << 12), "hosts": (1, 1 << 8), "local_ports": (1, 255), "global_ports": (1, 255),
+            "groups": (_LEAST_GROUPS, 1 << 12), "hosts": (1, 1 << 8), "local_ports": (1, 255), "global_ports": (1, 255),
             "value_bits": (4, 24), "near": (0, largest), "far": (0, largest), "alpha": (0, one), "beta": (0, one),
             "q_thld1": (0, one), "q_thld2": (0, one),
         }  # fmt: skip
@@ -95,9 +96,21 @@ class QTableParams:
             raise UserError(f"topology.kind must be dragonfly for a table of Q-adaptive, not {topology.kind}")
         routing, p, a = config.routing, int(topology.params["p"]), int(topology.params["a"])
         bits = DEFAULT_BITS if routing.estimate_bits is None else routing.estimate_bits
-        step, _ = step_and_largest(bits, routing.estimate_fraction_bits)
+        step, largest = step_and_largest(bits, routing.estimate_fraction_bits)
         local, far, _ = dragonfly_times(topology, config.router)
         rates = {name: rate_words(getattr(routing, name)) for name in ("alpha", "beta", "q_thld1", "q_thld2")}
+        for name, words in rates.items():
+            if not 0 <= words <= 1 << RATE_BITS:
+                value = getattr(routing, name)
+                raise UserError(f"routing.{name} must be 0 to 1 in a table of Q-adaptive in hardware, not {value:g}")
+        if in_steps(local + far, step, np.inf, 0.5) > largest:
+            raise UserError(
+                f"routing.estimate_bits must hold {local + far:g}, the time without load over a local and a global "
+                f"link: {bits} bits end at {largest:g} (fewer routing.estimate_fraction_bits reach further)"
+            )
+        if topology.params["g"] < _LEAST_GROUPS:
+            groups = topology.params["g"]
+            raise UserError(f"topology.g must be at least {_LEAST_GROUPS} for a table of Q-adaptive, not {groups}")
         try:
             return cls(
                 groups=int(topology.params["g"]), hosts=p, local_ports=a - 1,

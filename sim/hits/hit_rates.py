@@ -155,7 +155,8 @@ def report(
     bounds: NDArray[np.int64] | None = None, helped: tuple[Help, Assisted] | None = None,
 ) -> HitReport:
     """Make tables and figures of the counts of a replay, and of the misses of LRU and the best choices [cache, 3]."""
-    cached, two = config.lookup.cache.enabled, config.lookup.cache.second_level is not None
+    cached = config.lookup.cache.enabled
+    two = cached and config.lookup.cache.second_level is not None  # a cache that is off asks the TCAM
     classes = port_classes(topology)
     inputs = result.inputs
     counts = pd.DataFrame(
@@ -389,7 +390,7 @@ def summary_rows(found: HitReport) -> list[tuple[str, str]]:
         rows.append(("bounds", found.no_bounds or bounds_row(t)))
     if "help" in t:
         rows += help_rows(t)
-    if found.config.lookup.cache.second_level is not None:
+    if found.config.lookup.cache.enabled and found.config.lookup.cache.second_level is not None:
         words = f"{share('second_level_hits')} hits, {share('tcam_lookups')} ask the TCAM"
         if "back_invalidations" in t:
             words += f"; took {t['back_invalidations']:,} lines from first levels"

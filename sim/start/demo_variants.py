@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from hopforge.gen.design.configured import packaged_engine_parameters
 from hopforge.model.config import Config, ConfigError
 from hopforge.model.config.load import suited
 from hopforge.sim.cosim.prepared import prepare_engine
@@ -55,4 +56,5 @@ def _with_keys(config: Config, *, reduction: bool) -> Config:
 
 def _ready(config: Config) -> KeysSetup:
     prepare_engine(config)
+    packaged_engine_parameters(config)
     return KeysSetup(config, prepare_hits(config))

@@ -58,7 +58,7 @@ COMMANDS: dict[str, Command] = {
     "collectives": Command(
         "hopforge.sim.programs.network_collectives:prepare_collectives", asked_by="collective_plane"
     ),
-    "gen lookup": Command(f"{_DESIGN}:engine_parameters", hardware=True),
+    "gen lookup": Command(f"{_DESIGN}:packaged_engine_parameters", hardware=True),
     "gen router": Command(f"{_DESIGN}:router_design"),
     "gen network": Command(f"{_DESIGN}:whole_network_design"),
     "gen tables": Command("hopforge.gen.packages.tables:prepare_tables", asked_by="tables"),
@@ -78,7 +78,7 @@ COMMANDS: dict[str, Command] = {
     "prove": Command("hopforge.gen.formal.all_proofs:configured_tasks", asked_by="lookup"),
     "mutate": Command(f"{_DESIGN}:engine_parameters", hardware=True),
     "synth": Command(f"{_DESIGN}:engine_parameters", hardware=True),
-    "timing": Command(f"{_DESIGN}:engine_parameters", hardware=True),
+    "timing": Command(f"{_DESIGN}:packaged_engine_parameters", hardware=True),
     "fpga --design engine": Command("hopforge.gen.fpga.board_design:engine_on_board_parameters", hardware=True),
     "fpga --design network": Command("hopforge.gen.fpga.board_design:network_on_board_design", hardware=True),
     "demo": Command("hopforge.sim.start.demo_variants:prepare_demo", hardware=True, asked_by="workload"),
@@ -179,7 +179,7 @@ def prepare_sweep(config: Config) -> None:
 
 def prepare_lint(config: Config) -> None:
     """Make what `hopforge lint` looks at ready: lookup engine and router."""
-    from hopforge.gen.design.configured import engine_parameters, router_design  # noqa: PLC0415
+    from hopforge.gen.design.configured import packaged_engine_parameters, router_design  # noqa: PLC0415
 
-    engine_parameters(config)
+    packaged_engine_parameters(config)
     router_design(config)

@@ -151,6 +151,8 @@ class TestLint:
             ),
             pytest.param({"pipeline_depth": 4, "cache": {"policy": "random", "skewed": True}}, marks=pytest.mark.study),
             {"reduction": False, "cache": {"entries": 4, "ways": 4}, "mshrs": 1, "tcam": {"rows": 1}},
+            {"reduction": {"name": "torus"}, "cache": {"entries": 2, "ways": 1}, "mshrs": 1, "pipeline_depth": 2},
+            pytest.param({"reduction": {"name": "torus"}, "pipeline_depth": 6}, marks=pytest.mark.study),
         ],
     )
     def test_other_engines_are_clean(self, lookup):

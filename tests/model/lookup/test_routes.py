@@ -52,6 +52,17 @@ def test_every_pair_is_delivered_by_a_shortest_path(section):
         assert np.array_equal(paths.lengths, hops + 1)
 
 
+@pytest.mark.parametrize(("width", "chunk"), [(12, 8), (13, 8)])
+@pytest.mark.parametrize("section", [grid("mesh", 5), grid("torus", 6), FatTreeConfig(kind="fat_tree", k=4, n=0)])
+def test_ways_do_not_need_addresses_that_hold_keys(section, width, chunk):
+    address = AddressConfig(width_bits=width, chunk_bits=chunk)  # keys take 6 bits beside a digit
+    topology, roomy = build(section, address), build(section, ADDRESS)
+    source, destination, expected = every_pair(roomy)
+    found = Routes(topology, address).paths(source, destination)
+    for name in ("first", "router", "port", "output"):
+        assert np.array_equal(getattr(found, name), getattr(expected, name))
+
+
 @pytest.mark.parametrize("arrangement", ["absolute", "relative", "palmtree"])
 @pytest.mark.parametrize(
     ("a", "p", "h", "g"), [(2, 1, 1, 3), (4, 2, 2, 9), (4, 2, 2, 5), (4, 2, 2, 4), (3, 1, 2, 2), (4, 1, 2, 1)]

@@ -135,8 +135,14 @@ def test_of_a_configuration() -> None:
     assert (params.near, params.far, params.beta, params.memory_bits) == (300, 330, 102, 2 * 16 * 5 * 12)
     fine = QTableParams.from_config(parse_config(TEXT % "estimate_fraction_bits: 3"))
     assert (fine.value_bits, fine.near) == (16, 2400)
-    with pytest.raises(UserError, match="x: table of Q-adaptive: near must be between 0 and 254, not 300"):
+    with pytest.raises(UserError, match=r"routing.estimate_bits must hold 330, .*: 8 bits end at 254 \(fewer"):
         QTableParams.from_config(parse_config(TEXT % "estimate_bits: 8, estimate_fraction_bits: 0"))
+    with pytest.raises(UserError, match=r"routing.q_thld1 must be 0 to 1 .*, not 3$"):
+        QTableParams.from_config(parse_config(TEXT % "q_thld1: 3.0"))
+    with pytest.raises(UserError, match=r"routing.q_thld2 must be 0 to 1 .*, not -0.5$"):
+        QTableParams.from_config(parse_config(TEXT % "q_thld2: -0.5"))
+    with pytest.raises(UserError, match=r"topology.g must be at least 3 .*, not 2$"):
+        QTableParams.from_config(parse_config((TEXT % "").replace("h: 2", "h: 2, g: 2")))
     with pytest.raises(UserError, match=r"topology.kind must be dragonfly .*, not mesh"):
         QTableParams.from_config(parse_config("name: x\ntopology: {kind: mesh, radices: [4]}\n"))
     with pytest.raises(ConfigError, match=r"routing.estimate_bits"):

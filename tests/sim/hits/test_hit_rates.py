@@ -81,6 +81,16 @@ def test_without_a_cache_everything_is_conventional():
     assert t["latency_reduction"] == 0
 
 
+def test_a_second_level_of_caches_that_are_off_changes_nothing():
+    off = BASE.replace("entries: 4,", "enabled: false, entries: 4,")
+    without = run_hits(parse_config(off))
+    for second in ("{entries: 64}", "{entries: 64, per: switch}", "{entries: 4, ways: 2, content: exclusive}"):
+        found = run_hits(parse_config(off.replace("enabled: false,", f"enabled: false, second_level: {second},")))
+        assert found.totals == without.totals
+        assert found.ports.equals(without.ports)
+        assert summary_rows(found) == summary_rows(without)
+
+
 def test_uniform_traffic_hits_as_the_theory_says():
     """Injection ports of a 5x5 torus: 24 equally likely destinations, 8 entries fully associative: P = 8/24."""
     text = BASE.replace("[4, 4]", "[5, 5]").replace("entries: 4, ways: 4", "entries: 8, ways: 8").replace("300", "4000")

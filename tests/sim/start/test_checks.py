@@ -106,6 +106,21 @@ def test_check_names_the_commands(tmp_path: Path) -> None:
     assert (status != 0, "--quick prepares nothing" in said) == (True, True)
 
 
+@pytest.mark.parametrize("bus", ["native", "axi4_lite", "apb", "wishbone"])
+@pytest.mark.parametrize(("depth", "keys"), [(4, ""), (5, ""), (8, ", memory_stage: true"), (6, ", reduction: false")])
+def test_a_bus_that_deep_engines_do_not_have_is_found(tmp_path: Path, bus: str, depth: int, keys: str) -> None:
+    text = f"{MESH}csr: {{bus: {bus}}}\nlookup: {{pipeline_depth: {depth}{keys}}}\nworkload: {{kind: uniform}}\n"
+    good = bus == "native" or depth == 4
+    commands = {"gen lookup": good, "timing": good, "demo": good, "mutate": True, "cosim --part lookup": True}
+    for command, accepted in commands.items():
+        status, said = run(tmp_path, text, "check", "FILE", "--for", command)
+        assert (status == 0, "csr.bus must be native" in said) == (accepted, not accepted), (command, said)
+    if not good:
+        status, said = run(tmp_path, text, "gen", "lookup", "FILE", "-o", str(tmp_path / "out"))
+        assert status != 0
+        assert f"csr.bus must be native with lookup.pipeline_depth={depth} (others: up to 4), not {bus}" in said
+
+
 def test_every_command_that_reads_a_file_is_prepared() -> None:
     from typer.main import get_command
 
