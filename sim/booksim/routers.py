@@ -61,6 +61,9 @@ def translate_router(settings: Settings) -> dict[str, Any]:
     router |= _speculation(settings)
     router |= _stages(settings, router)
     router["credit_delay_cycles"] = settings.at_least("credit_delay", 0, _MOST_CYCLES)
+    if router["sa"] == "max_size" and settings.text("topology") == "cmesh":
+        why = "it serves outputs by their order, and a cmesh has another one in BookSim than in a network file"
+        settings.refuse("sw_allocator", why)
     if router["sa"] == "max_size" and settings.text("topology") in _HOST_LAST:
         router["sa_first_output"] = 1
     router |= _own_ports(settings, router)

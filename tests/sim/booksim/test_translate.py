@@ -296,6 +296,8 @@ def test_an_output_buffer_counts_where_flits_wait_in_it(tmp_path: Path) -> None:
     (["output_speedup=3", "input_speedup=2", "sw_allocator=max_size"], "outputs above input_speedup = 2"),
     (["st_final_delay=2", "output_buffer_size=0"], "output_buffer_size = 0: must be -1 or 1 to 65535"),
     (["vc_allocator=islip(2)", "sw_allocator=separable_output_first"], "the same iterations in both allocators"),
+    (["topology=cmesh", "k=8", "c=4", "x=8", "y=8", "xr=2", "yr=2", "routing_function=dor_no_express",
+      "use_noc_latency=0", "sw_allocator=max_size"], "it serves outputs by their order"),
 ])  # fmt: skip
 def test_what_does_not_go_with_speedups_is_refused(tmp_path: Path, parameters: list[str], message: str) -> None:
     with pytest.raises(BooksimError, match=message):
