@@ -154,7 +154,7 @@ def _read_of(config: Config, commands: set[str]) -> dict[str, bool]:
     found: dict[str, bool] = {}
     for key, read in (
         *_of_traffic(config, commands), *_of_router(config, commands), *_of_workload(config), *_of_others(config),
-        *_of_loads(config, commands),
+        *_of_loads(config, commands), *_of_tables(config, commands),
     ):  # fmt: skip
         found[key] = found.get(key, True) and read
     return found
@@ -243,6 +243,12 @@ def _of_others(config: Config) -> Iterator[tuple[str, bool]]:
             section = getattr(section, each)
         if section is not None and key in _given(section):
             yield name, reads(config)
+
+
+def _of_tables(config: Config, commands: set[str]) -> Iterator[tuple[str, bool]]:
+    """Only `route` writes the addresses of hosts that have but one path."""
+    if config.tables is not None and "lmc" in _given(config.tables):
+        yield "tables.lmc", config.tables.scheme == "k_shortest" or not commands or "route" in commands
 
 
 def _of_loads(config: Config, commands: set[str]) -> Iterator[tuple[str, bool]]:

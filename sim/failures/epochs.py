@@ -93,13 +93,17 @@ def make_epochs(
         parts = always
         for failure in down:
             parts = parts + failure
-        words = [f"{describe_failed(failure)} fails" for failure in failing]
-        words += [f"{describe_failed(failure)} works again" for failure in repaired]
         key = f"simulation.failures[{failures.index((failing or repaired)[0])}]"
         left = without_failed(topology, parts, key)
         hosts = failed_hosts(topology, parts)
         ports = failed_ports(topology, parts)
         switches = failed_switches(topology, parts)
+        words = [f"{describe_failed(failure)} fails" for failure in failing]
+        for failure in repaired:
+            held = (ports & failed_ports(topology, failure)).any()
+            held |= (switches & failed_switches(topology, failure)).any()
+            again = "is repaired, but not what another failure holds down" if held else "works again"
+            words.append(f"{describe_failed(failure)} {again}")
         ports |= switches[:, None] & (topology.host_at >= 0)
         causes = [*failing, *repaired]
         epochs.append(

@@ -62,8 +62,8 @@ class EpochRouting:
         plan = routing_plan(config, topology)
         if plan.max_candidates > self._plan.max_candidates:
             raise RoutingError(
-                f"routing.algorithm {config.routing.algorithm}: max_candidates must be at most "
-                f"{self._plan.max_candidates} after a failure too, not {plan.max_candidates}"
+                f"routing.algorithm {config.routing.algorithm}: a packet must choose among at most "
+                f"{self._plan.max_candidates} outputs (max_candidates) after a failure too, not {plan.max_candidates}"
             )
         if plan.memory.size != self._plan.memory.size:
             raise RoutingError(

@@ -336,3 +336,17 @@ def test_dragonflies_lose_and_regain_a_link_between_groups(algorithm: str, vcs: 
 def test_dragonflies_need_their_links_inside_a_group() -> None:
     with pytest.raises(RoutingError, match=r"only links between groups may fail, not that of routers 0 and 1"):
         Simulation(parse_config(DRAGONFLY % (5, "q_adaptive", "[0, 1]")), 0.4, 3)
+
+
+def test_a_link_that_a_second_failure_holds_down_does_not_work_again() -> None:
+    twice = (
+        "{cycle: 900, links: [[0, 2]], detection_cycles: 50, reprogram_cycles: 50, repair_cycles: 300}, "
+        "{cycle: 1000, links: [[0, 2], [3, 13]], detection_cycles: 50, reprogram_cycles: 50, repair_cycles: 600}"
+    )
+    run = Simulation(configure(failures=twice), 0.1, 1)
+    assert run.reconfiguration is not None
+    words = [epoch.what for epoch in run.reconfiguration.epochs]
+    assert words == [
+        "link 0–2 fails", "link 0–2, link 3–13 fails",
+        "link 0–2 is repaired, but not what another failure holds down", "link 0–2, link 3–13 works again",
+    ]

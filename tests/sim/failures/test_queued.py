@@ -345,5 +345,5 @@ def test_a_plan_with_more_candidates_after_a_failure_is_refused(monkeypatch: pyt
         return replace(plan, max_candidates=plan.max_candidates + int((topology.peer_router >= 0).sum() < 64))
 
     monkeypatch.setattr("hopforge.sim.run.epoch_routing.routing_plan", more)
-    with pytest.raises(RoutingError, match=r"max_candidates must be at most 1 after a failure too, not 2"):
+    with pytest.raises(RoutingError, match=r"at most 1 outputs \(max_candidates\) after a failure too, not 2"):
         Simulation(configure(IRREGULAR, "shortest", 5, LINKS % "[0, 2]"), 0.4, 3)
