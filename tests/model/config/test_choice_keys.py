@@ -207,7 +207,7 @@ def _unused(command: str, text: str) -> list[str]:
             ["app.caches"],
         ),
         ("net", "tables: {lmc: 2}\nrouting: {algorithm: tables}", ["tables.lmc"]),
-        ("net", "tables: {scheme: k_shortest, layers: fewest, lmc: 2}\nrouting: {algorithm: tables}", []),
+        ("net", "tables: {scheme: k_shortest, layers: fewest, lmc: 2}\nrouting: {algorithm: tables, spread: flow}", []),
         ("route", "tables: {lmc: 2}", []),
         ("hits", "workload: {kind: uniform}\nlookup: {lag: {hash: modulo}}", ["lookup.lag.hash"]),
         ("hits", "workload: {kind: uniform}\nlookup: {up_choice: highest_mismatch}", ["lookup.up_choice"]),
