@@ -29,6 +29,8 @@ from hopforge.sim.reproduce.registry import Comparison
 
 #: most characters of a line of prose and of a cell of a table
 WIDTH = 120
+#: a deviation in % that is but rounding of the last bits, and has no sign
+ROUNDING = 1e-9
 
 FIGURES_HEAD = """\
 What the papers state beside what we measure. The papers' plots are lost: a dash means that their text states no value.
@@ -71,7 +73,9 @@ def deviation_text(comparison: Comparison, percent: float | None) -> str:
     """Signed deviation in %, or why there is none."""
     if percent is None:
         percent = comparison.deviation_percent
-    return comparison.no_deviation if percent is None else f"{percent:+z.1f} %".replace("-", "−")
+    if percent is None:
+        return comparison.no_deviation
+    return f"{percent if abs(percent) > ROUNDING else 0.0:+.1f} %".replace("-", "−")
 
 
 def cells(comparison: Comparison, deviation_percent: float | None) -> tuple[str, str, str, str, str]:

@@ -206,6 +206,7 @@ def test_a_value_below_one_thousandth_keeps_its_digits() -> None:
 
     assert cells(Comparison("q", "ns", None, 0.00012345, "a"), None) == ("q", "–", "0.0001234 ns", "no value", "a")
     assert cells(Comparison("q", "%", -3.0, 12345.6, "a"), -0.04) == ("q", "−3 %", "12346 %", "−0.0 %", "a")
+    assert cells(Comparison("q", "%", -3.0, 12345.6, "a"), -1.4e-14) == ("q", "−3 %", "12346 %", "+0.0 %", "a")
 
 
 def coverage() -> dict[str, list[dict[str, str]]]:
