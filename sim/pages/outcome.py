@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
+from hopforge.model.config.traffic import TrafficConfig
 from hopforge.model.output.times import time_words
 from hopforge.sim.pages.bench_outcome import bench_facts
 from hopforge.sim.pages.find import ResultSet
@@ -42,9 +43,19 @@ def _sweep(result: ResultSet) -> Iterator[Fact]:
     groups = curve.fillna({"variant": ""}).groupby("variant", sort=False) if "variant" in curve else [("", curve)]
     for key, rows in list(groups)[:_MOST]:
         variant = str(key) if isinstance(key, str) else ""
-        value, known = knee_words(knee_of(rows["load"].tolist(), rows["saturated"].astype(bool).tolist()))
+        knee = knee_of(rows["load"].tolist(), rows["saturated"].astype(bool).tolist())
+        value, known = knee_words(knee, _highest_load(result, variant))
         note = f"accepts at most {rows['accepted'].max():.4g}; {known}"
         yield Fact(f"{variant} saturates" if variant else "saturates", value, note)
+
+
+def _highest_load(result: ResultSet, variant: str) -> float:
+    """Return the most that the source of a variant offers; 1 where the result does not tell."""
+    traffic = dict(result.config.get("traffic", {}))
+    changes = result.config.get("simulation", {}).get("variants", {}).get(variant, {})
+    traffic |= {key.removeprefix("traffic."): value for key, value in changes.items() if key.startswith("traffic.")}
+    given = {key: traffic[key] for key in ("source", "burst_cycles", "burst_load") if key in traffic}
+    return TrafficConfig.model_validate(given).highest_load
 
 
 def _run(result: ResultSet) -> Iterator[Fact]:

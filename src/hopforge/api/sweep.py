@@ -47,8 +47,8 @@ class SweepFound:
         variants = self._config.variants or {"": self._config}
         said = [
             (f"{name} saturates" if self._config.variants else "saturates",
-             ": ".join(knee_words(knee, each.traffic.highest_load)))
-            for (name, knee), each in zip(knees.items(), variants.values(), strict=False)
+             ": ".join(knee_words(knee, variants[name if self._config.variants else ""].traffic.highest_load)))
+            for name, knee in knees.items()
         ]  # fmt: skip
         programs = runs_programs(self._config)
         of_runs = [] if programs else [*failure_plan_rows(variants), *class_rows(variants)]
