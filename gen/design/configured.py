@@ -180,7 +180,8 @@ def _network_design(config: Config, broken: FailedConfig, slow: DegradedConfig) 
         topology = with_service_ports(topology)
     topology = _without(config, topology, broken)
     try:
-        check_input_vcs(topology.max_ports, config.router.vcs, config.router.va, config.router.arbiter)
+        router = config.router
+        check_input_vcs(topology.max_ports, vcs, router.va, router.vc_arbiter, router.vc_arbiter_key)
     except ValueError as error:
         raise UserError(f"router.{error}") from error
     paths = path_rules(config, topology)

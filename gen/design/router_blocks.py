@@ -119,7 +119,7 @@ def router_blocks(config: Config) -> dict[str, Block]:
             block(
                 name="vc_allocator",
                 what=f"VC allocator, {kinds['va']}",
-                build=lambda: VcAllocator(ports=p.ports, vcs=p.vcs, kind=p.va, arbiter=p.arbiter),
+                build=lambda: VcAllocator(ports=p.ports, vcs=p.vcs, kind=p.va, arbiter=p.vc_arbiter),
             )
         )
     return {each.name: each for each in found}

@@ -16,17 +16,22 @@ _SHARING = ("output_first", "islip", "max_size", "loa", "pim")
 _YIELDING = ("output_first", "islip", "input_first_ports")
 #: switch allocators that BookSim has, and that no part but that of speedups has
 _OF_CROSSBARS = ("rr_wavefront", "loa", "pim", "input_first_ports")
+#: those with arbiters
+SEPARABLE = ("input_first", "output_first", "islip", "input_ahead", "input_first_ports")
+#: those that can make several iterations in a cycle
+ITERATED = ("output_first", "islip", "pim")
 
 #: allocators whose choice depends on how many ports there are, not only on those that ask
 COUNTING = ("wavefront", "rr_wavefront", "max_size", "loa", "pim")
 
 #: what only the router of docs/definitions/router.md has
 INPUT_QUEUED_KEYS = {
-    "switching", "route_computation", "rc_cycles", "lookahead", "va", "sa", "arbiter", "qos", "speculation",
-    "hold_switch", "allocator_iterations", "sa_first_output", "allocator_ports", "input_speedup", "output_speedup",
-    "internal_speedup", "crossbar_cycles", "stage_batches", "output_queue_flits", "vc_release",
-    "credit_delay_cycles", "link_latency_cycles", "global_latency_cycles", "host_latency_cycles", "cycles_per_flit",
-    "flit_bits", "tag_bits", "length_bits", "flit_buffers", "protection", "host_ports", "stream_beats",
+    "switching", "route_computation", "rc_cycles", "lookahead", "va", "sa", "arbiter", "va_arbiter", "qos",
+    "speculation", "hold_switch", "allocator_iterations", "va_iterations", "sa_first_output", "allocator_ports",
+    "input_speedup", "output_speedup", "internal_speedup", "crossbar_cycles", "stage_batches",
+    "output_queue_flits", "vc_release", "credit_delay_cycles", "link_latency_cycles", "global_latency_cycles",
+    "host_latency_cycles", "cycles_per_flit", "flit_bits", "tag_bits", "length_bits", "flit_buffers", "protection",
+    "host_ports", "stream_beats",
 }  # fmt: skip
 #: times in ns that can stand in place of times in cycles
 CYCLES_OF = {
@@ -101,6 +106,8 @@ class RouterConfig(Section):
     as in BookSim (not in hardware)."""
     arbiter: Literal["round_robin", "matrix"] = "round_robin"
     """Arbiters of the separable allocators; `matrix` = least recently granted."""
+    va_arbiter: Literal["round_robin", "matrix"] | None = None
+    """Arbiters of `va`, where `sa` has others (default: those of `arbiter`)."""
     qos: Literal["none", "strict", "weighted"] = "none"
     """What `traffic.classes` are due at the switch and at hosts: nothing; the higher `priority` goes first; or where
     several wait each sends by its `weight`."""
@@ -113,7 +120,10 @@ class RouterConfig(Section):
     """An input that the switch has granted an output stays connected with it for the flits of the packet that follow at
     once (not in hardware)."""
     allocator_iterations: Annotated[int, Field(ge=1, le=16)] = 1
-    """Iterations of iSLIP (`va`, `sa`: `islip`) in a cycle (more than one: not in hardware)."""
+    """Iterations of iSLIP (`va`, `sa`: `islip`, `output_first`) and `pim` in a cycle (more than one: not in
+    hardware)."""
+    va_iterations: Annotated[int, Field(ge=1, le=16)] | None = None
+    """Iterations of `va`, where `sa` makes another number (default: `allocator_iterations`)."""
     sa_first_output: Annotated[int, Field(ge=0, le=511)] = 0
     """`sa: max_size`: output port from which on the outputs of an input are gone through; those before it come last.
     In BookSim's mesh and torus the host's is last: 1."""
@@ -246,19 +256,29 @@ class RouterConfig(Section):
             yield from self._lookahead_problems()
 
     @property
+    def vc_arbiter(self) -> str:
+        """Arbiters of `va`."""
+        return self.arbiter if self.va_arbiter is None else self.va_arbiter
+
+    @property
+    def vc_arbiter_key(self) -> str:
+        """Key that says the arbiters of `va`."""
+        return "arbiter" if self.va_arbiter is None else "va_arbiter"
+
+    @property
     def sped_up(self) -> str:
         """Say which key asks for several crossbar ports, iterations, steps or crossbar cycles; empty: none."""
-        keys = ("allocator_iterations", "input_speedup", "output_speedup", "internal_speedup", "crossbar_cycles")
-        return next((key for key in keys if getattr(self, key) != 1), "")
+        keys = (
+            "allocator_iterations", "va_iterations", "input_speedup", "output_speedup", "internal_speedup",
+            "crossbar_cycles",
+        )  # fmt: skip
+        return next((key for key in keys if getattr(self, key) not in (1, None)), "")
 
     def _speedup_problems(self) -> Iterator[Problem]:
         """Check what does not go together with speedups and iterations."""
         key = self.sped_up
         with_it = f"with {key}={getattr(self, key):g}"
-        if self.allocator_iterations > 1 and not {self.sa, self.va} & {"output_first", "islip", "pim"}:
-            yield Problem("sa", f"or va must be islip, output_first or pim {with_it}, not {self.sa} and {self.va}")
-        if self.allocator_iterations > 1 and self.arbiter != "round_robin":
-            yield Problem("arbiter", f"must be round_robin {with_it}, not {self.arbiter}")
+        yield from self._iteration_problems()
         if self.qos != "none":
             yield Problem("qos", f"must be none {with_it}, not {self.qos}")
         if self.va == "free_queue":
@@ -273,6 +293,22 @@ class RouterConfig(Section):
                 if value != at_once:
                     limit = f"must be {str(at_once).lower()} with internal_speedup={self.internal_speedup:g}"
                     yield Problem(other, f"{limit}, not {str(value).lower()}")
+
+    def _iteration_problems(self) -> Iterator[Problem]:
+        """Check that what makes several iterations can, with arbiters that can."""
+        both, own = self.allocator_iterations, self.va_iterations
+        with_both, with_own = f"with allocator_iterations={both}", f"with va_iterations={own}"
+        able = "must be islip, output_first or pim"
+        if both > 1 and self.sa not in ITERATED and (own is not None or self.va not in ITERATED):
+            either, given = ("", self.sa) if own is not None else ("or va ", f"{self.sa} and {self.va}")
+            yield Problem("sa", f"{either}{able} {with_both}, not {given}")
+        if own is not None and own > 1 and self.va not in ITERATED:
+            yield Problem("va", f"{able} {with_own}, not {self.va}")
+        if both > 1 and self.sa in ("output_first", "islip") and self.arbiter != "round_robin":
+            yield Problem("arbiter", f"must be round_robin {with_both}, not {self.arbiter}")
+        if (own or both) > 1 and self.va in ("output_first", "islip") and self.vc_arbiter != "round_robin":
+            limit = f"must be round_robin {with_own if own else with_both}"
+            yield Problem(self.vc_arbiter_key, f"{limit}, not {self.vc_arbiter}")
 
     def _stage_problems(self) -> Iterator[Problem]:
         """Check stages of several cycles, and what waits behind the crossbar."""

@@ -12,6 +12,7 @@ from typing import Any
 from hopforge.model.config.base import Section
 from hopforge.model.config.jobs import JobsWorkload
 from hopforge.model.config.root import Config
+from hopforge.model.config.router import ITERATED, SEPARABLE
 from hopforge.model.config.routing import DECIDE_AHEAD, DECIDE_AT_SOURCE
 from hopforge.model.config.traffic import TrafficClassConfig
 from hopforge.model.config.workload import ProgramWorkload
@@ -26,7 +27,6 @@ _READ_BY_ENGINE = {
 #: commands of one router, to which hosts that choose among several addresses do not belong
 _OF_A_ROUTER = {"gen router", "cosim --part router", "energy --part router"}
 _GROUPED = {"dragonfly", "dragonfly_plus", "cascade"}
-_SEPARABLE = {"input_first", "output_first", "islip", "input_ahead", "input_first_ports"}
 
 #: key of `traffic` → patterns that read it
 PATTERN_KEYS: dict[str, set[str]] = {
@@ -89,8 +89,8 @@ _TIMES = {
 }  # fmt: skip
 #: further keys of `router` that engine flow, which has no cycles, does not read
 _CYCLES = {
-    "switching", "rc_cycles", "lookahead", "sa", "arbiter", "qos", "speculation", "vc_release", "credit_delay_cycles",
-    "crossbar_ns", "idle_ports", "output_buffer_flits",
+    "switching", "rc_cycles", "lookahead", "sa", "arbiter", "va_arbiter", "qos", "speculation", "vc_release",
+    "credit_delay_cycles", "crossbar_ns", "idle_ports", "output_buffer_flits",
 }  # fmt: skip
 #: keys of `traffic` about packets and when they are made, which the rates of `hopforge bounds` do not depend on
 _OF_PACKETS = {"source", "message_packets", "packet_flits", "flit_bytes", *SOURCE_KEYS}
@@ -103,7 +103,11 @@ def _finds_cycle(config: Config) -> bool:
 
 #: further keys → whether a configuration reads them
 OTHER_KEYS: dict[str, Callable[[Config], bool]] = {
-    "router.arbiter": lambda config: bool({config.router.va, config.router.sa} & _SEPARABLE),
+    "router.arbiter": lambda config: (
+        config.router.sa in SEPARABLE or (config.router.va in SEPARABLE and config.router.va_arbiter is None)
+    ),
+    "router.va_arbiter": lambda config: config.router.va in SEPARABLE,
+    "router.va_iterations": lambda config: config.router.va in ITERATED,
     "router.global_latency_cycles": lambda config: config.topology.kind in _GROUPED,
     "router.global_ns": lambda config: config.topology.kind in _GROUPED or _finds_cycle(config),
     "router.length_bits": lambda config: config.router.switching == "vct",

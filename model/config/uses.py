@@ -202,8 +202,9 @@ _SINGLE_KEYS: dict[str, tuple[Callable[[Config], bool], Sections]] = {
     **{
         f"router.{key}": (_beside_cycles(key), {"net", "series", "sweep", "trace", "demo", "collectives"})
         for key in (
-            "hold_switch", "allocator_iterations", "sa_first_output", "allocator_ports", "input_speedup",
-            "output_speedup", "internal_speedup", "crossbar_cycles", "stage_batches", "output_queue_flits",
+            "hold_switch", "allocator_iterations", "va_iterations", "sa_first_output", "allocator_ports",
+            "input_speedup", "output_speedup", "internal_speedup", "crossbar_cycles", "stage_batches",
+            "output_queue_flits",
         )
     },
     "traffic.acknowledge": (

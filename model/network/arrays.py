@@ -55,10 +55,10 @@ def matrix_entries(topology: Topology, router: RouterParameters) -> int:
 
 def needs_lists(topology: Topology, router: RouterParameters, tables: Tables) -> bool:
     """Whether VA works on lists of requests: heads that choose among outputs, and allocators of other kinds."""
-    separable = VC_ALLOCATORS[router.va] in (INPUT_FIRST, OUTPUT_FIRST) and router.arbiter != "matrix"
+    separable = VC_ALLOCATORS[router.va] in (INPUT_FIRST, OUTPUT_FIRST) and router.vc_arbiter != "matrix"
     one_word = topology.max_ports * router.vcs <= 64
     asks_once = router.speculation is False and not router.lookahead  # which needs the route before VA, too
-    once = router.allocator_iterations == 1
+    once = router.vc_iterations == 1
     return not (separable and one_word and tables.max_candidates == 1 and asks_once and once)
 
 
@@ -154,8 +154,8 @@ def state_bytes(topology: Topology, router: RouterParameters, empty: dict[str, i
     vc = 2 * (of_vc.itemsize + OUTPUT_VC.itemsize + fifo) + 4 * 8
     port = 2 * (INPUT_PORT.itemsize + OUTPUT_PORT.itemsize) + 6 * 8
     host = 2 * (HOST.itemsize + (4 << HOST_VC_BITS) + 4 * 8)
-    matrix = 8 * topology.max_ports * (2 * router.vcs**2 + 4) if router.arbiter == "matrix" else 0
-    filled = ports * (router.vcs * vc + port + 2 * matrix) + topology.hosts * host
+    matrix = 2 * router.vcs**2 * (router.vc_arbiter == "matrix") + 4 * (router.arbiter == "matrix")
+    filled = ports * (router.vcs * vc + port + 2 * 8 * topology.max_ports * matrix) + topology.hosts * host
     return filled + sum(max(size, 1) * ARRAYS[name].itemsize for name, size in empty.items())
 
 
@@ -165,14 +165,13 @@ def filled_arrays(
     """Arrays that begin with other values: credits, random streams, priorities of matrix arbiters, tables, script."""
     P, V, H = topology.max_ports, router.vcs, topology.hosts
     NP, width, pool = topology.routers * P, P * V, pool_size(H)
-    matrix = router.arbiter == "matrix"
     time, destination, length, first = _script_arrays(source, H)
     return {
         "host_credits": np.full(max(H << HOST_VC_BITS, 1), router.buffer_flits, np.int32),
         "free_packet": np.arange(pool - 1, -1, -1, dtype=np.int32),
         "winner_stamp": np.full(width, -1, np.int64),
-        "va_recent": np.full(2 * NP * V * width if matrix else 1, -1, np.int64),
-        "sa_recent": np.full(matrix_entries(topology, router) if matrix else 1, -1, np.int64),
+        "va_recent": np.full(2 * NP * V * width if router.vc_arbiter == "matrix" else 1, -1, np.int64),
+        "sa_recent": np.full(matrix_entries(topology, router) if router.arbiter == "matrix" else 1, -1, np.int64),
         "table": np.ascontiguousarray(tables.routing, np.int32),
         "memory": np.array(tables.memory, np.float64),
         "inject_by_destination": np.asarray(

@@ -194,8 +194,9 @@ def _check_limits(topology: Topology, router: RouterParameters, source: SourcePa
             f"router.buffer_flits must hold the longest packet ({source.longest} flits) under {router.switching}, "
             f"not {router.buffer_flits}"
         )
-    matrix_bytes = 8 * (2 * R * (P * V) ** 2 + matrix_entries(topology, router))
-    if router.arbiter == "matrix" and matrix_bytes > MAX_MATRIX_BYTES:
+    of_vcs = 2 * R * (P * V) ** 2 if router.vc_arbiter == "matrix" else 0
+    of_switch = matrix_entries(topology, router) if router.arbiter == "matrix" else 0
+    if (matrix_bytes := 8 * (of_vcs + of_switch)) > MAX_MATRIX_BYTES:
         raise NetworkError(
             f"matrix arbiters of {R} routers with {P} ports and {V} VCs need {matrix_bytes >> 20} MiB, more than 1024"
         )
@@ -239,14 +240,16 @@ def _set_router(state: NetState, router: RouterParameters) -> None:
     """Write the parameters of the routers into the record."""
     s = state.record[0]
     s["va_kind"], s["sa_kind"] = VC_ALLOCATORS[router.va], SWITCH_ALLOCATORS[router.sa]
-    s["matrix"], s["switching_mode"] = router.arbiter == "matrix", SWITCHING[router.switching]
+    s["matrix"], s["va_matrix"] = router.arbiter == "matrix", router.vc_arbiter == "matrix"
+    s["switching_mode"] = SWITCHING[router.switching]
     s["release_credits"], s["rc_cycles"] = router.vc_release == "credits", router.rc_cycles
     s["lookahead"] = router.lookahead
     s["head_credits"] = router.va == "free_queue"
     s["between_ports"], s["hold_switch"] = router.between_ports, router.hold_switch
     s["sped_up"], s["output_queues"] = router.sped_up, router.has_output_queues
     s["input_speedup"], s["output_speedup"] = router.input_speedup, router.output_speedup
-    s["internal_speedup"], s["iterations"] = router.internal_speedup, router.allocator_iterations
+    s["iterations"], s["va_iterations"] = router.allocator_iterations, router.vc_iterations
+    s["internal_speedup"] = router.internal_speedup
     s["first_output"] = router.sa_first_output * router.output_speedup
     s["crossbar_cycles"], s["stage_batches"] = router.crossbar_cycles, router.stage_batches
     s["queue_flits"] = router.output_queue_flits or 0
@@ -271,7 +274,7 @@ def _put_router_parts(state: NetState, router: RouterParameters, ports: int) -> 
         state.put_function("vc_match", ask_with_heads)
         state.put_function("vc_queue", give_vcs)
     own_match = router.arbiter == "matrix" or SWITCH_ALLOCATORS[router.sa] != OUTPUT_FIRST
-    if router.allocator_iterations > 1 and VC_ALLOCATORS[router.va] == OUTPUT_FIRST:
+    if router.vc_iterations > 1 and VC_ALLOCATORS[router.va] == OUTPUT_FIRST:
         state.put_function("vc_match", match_islip)
     if router.routes_in_steps:
         state.put_function("step_routes", step_routes)

@@ -45,6 +45,7 @@ _OF_CROSSBARS = {FAIR_WAVEFRONT, LONELY, DRAWN, INPUT_FIRST_PORTS}
 SPECULATIONS = (False, True, "shared", "yielding")
 SWITCHING = {"wormhole": 0, "vct": 1, "saf": 2}
 MAX_VCS = 16
+_ARBITERS = ("round_robin", "matrix")
 #: more cycles than a hop takes without links and the stages that have a length of their own
 _STEPS_OF_A_HOP = 16
 
@@ -75,9 +76,11 @@ class RouterParameters:
     va: str = "output_first"
     sa: str = "output_first"
     arbiter: str = "round_robin"
+    va_arbiter: str | None = None
     speculation: bool | str = False
     hold_switch: bool = False
     allocator_iterations: int = 1
+    va_iterations: int | None = None
     sa_first_output: int = 0
     allocator_ports: str = "network"
     input_speedup: int = 1
@@ -101,7 +104,8 @@ class RouterParameters:
             ("switching", self.switching in SWITCHING, "wormhole, vct or saf", self.switching),
             ("va", self.va in VC_ALLOCATORS, ", ".join(VC_ALLOCATORS), self.va),
             ("sa", self.sa in SWITCH_ALLOCATORS, ", ".join(SWITCH_ALLOCATORS), self.sa),
-            ("arbiter", self.arbiter in ("round_robin", "matrix"), "round_robin or matrix", self.arbiter),
+            ("arbiter", self.arbiter in _ARBITERS, "round_robin or matrix", self.arbiter),
+            ("va_arbiter", self.vc_arbiter in _ARBITERS, "round_robin or matrix", self.va_arbiter),
             ("speculation", self.speculation in SPECULATIONS, "false, true, shared or yielding", self.speculation),
             (
                 "speculation",
@@ -127,6 +131,16 @@ class RouterParameters:
                 raise NetworkError(f"{name} must be {limit}, not {value}")
         if int(np.min(self.link_latency_cycles)) < 1:
             raise NetworkError(f"link_latency_cycles must be at least 1, not {int(np.min(self.link_latency_cycles))}")
+
+    @property
+    def vc_arbiter(self) -> str:
+        """Arbiters of VA: its own, or those of both allocators."""
+        return self.arbiter if self.va_arbiter is None else self.va_arbiter
+
+    @property
+    def vc_iterations(self) -> int:
+        """Iterations of VA: its own, or those of both allocators."""
+        return self.allocator_iterations if self.va_iterations is None else self.va_iterations
 
     @property
     def longest_still_cycles(self) -> int:
@@ -173,23 +187,37 @@ class RouterParameters:
         return self.sped_up and (several or islip or alone)
 
     def _speedup_checks(self) -> Iterator[tuple[str, bool, str, Any]]:
-        kind = SWITCH_ALLOCATORS.get(self.sa, OUTPUT_FIRST)
         beside = "with speedups and iterations"
         yield "allocator_iterations", 1 <= self.allocator_iterations <= 16, "1..16", self.allocator_iterations
         yield "sa_first_output", self.sa_first_output >= 0, "at least 0", self.sa_first_output
         yield "input_speedup", 1 <= self.input_speedup <= self.vcs, f"1..{self.vcs} (vcs)", self.input_speedup
         yield "output_speedup", 1 <= self.output_speedup <= 16, "1..16", self.output_speedup
         yield "internal_speedup", 1 <= self.internal_speedup <= 8, "1..8", self.internal_speedup
-        once = self.allocator_iterations == 1
-        some = {kind, VC_ALLOCATORS.get(self.va, OUTPUT_FIRST)} & {OUTPUT_FIRST, DRAWN}
-        yield "sa", once or bool(some), "output_first, islip or pim with iterations, or va", self.sa
-        yield "arbiter", once or self.arbiter == "round_robin", "round_robin with iterations", self.arbiter
+        yield from self._iteration_checks()
         plain = not self.sped_up
         yield "sa", plain or self.sa != "input_ahead", f"another one than input_ahead {beside}", self.sa
         yield "va", plain or self.va != "free_queue", f"another one than free_queue {beside}", self.va
         tables = self.internal_speedup == 1 or (self.lookup is None and not self.lookahead)
         yield "internal_speedup", tables, "1 with lookup engines or lookahead", self.internal_speedup
         yield from self._stage_checks()
+
+    def _iteration_checks(self) -> Iterator[tuple[str, bool, str, Any]]:
+        """Check that what makes several iterations can, with arbiters that can."""
+        yield "va_iterations", 1 <= self.vc_iterations <= 16, "1..16", self.va_iterations
+        kinds = {"va": VC_ALLOCATORS.get(self.va, OUTPUT_FIRST), "sa": SWITCH_ALLOCATORS.get(self.sa, OUTPUT_FIRST)}
+        able = {key: kind in (OUTPUT_FIRST, DRAWN) for key, kind in kinds.items()}
+        both = "output_first, islip or pim with iterations"
+        if self.va_iterations is None:
+            yield "sa", self.allocator_iterations == 1 or any(able.values()), f"{both}, or va", self.sa
+        else:
+            yield "va", self.va_iterations == 1 or able["va"], both, self.va
+            yield "sa", self.allocator_iterations == 1 or able["sa"], both, self.sa
+        for key, own, iterations, arbiter in (
+            ("va", "va_arbiter", self.vc_iterations, self.vc_arbiter),
+            ("sa", "arbiter", self.allocator_iterations, self.arbiter),
+        ):
+            fine = iterations == 1 or kinds[key] != OUTPUT_FIRST or arbiter == "round_robin"
+            yield own, fine, "round_robin with iterations", arbiter
 
     def _stage_checks(self) -> Iterator[tuple[str, bool, str, Any]]:
         yield "crossbar_cycles", 1 <= self.crossbar_cycles <= 16, "1..16", self.crossbar_cycles

@@ -102,6 +102,7 @@ def network_params(
             "buffer_flits",
             "switching",
             "arbiter",
+            "va_arbiter",
             "speculation",
             "vc_release",
             "credit_delay_cycles",

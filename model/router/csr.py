@@ -104,6 +104,10 @@ def _constants(params: RouterParams) -> Iterator[Register]:
     fields.append(_const("speculation", lsb, 1, int(params.speculation), "heads ask for the switch ahead of their VC"))
     if params.lookahead is not None:
         fields.append(_const("lookahead", lsb + 1, 1, 1, "heads bring their route along"))
+    if params.vc_arbiter != params.arbiter:
+        kinds = _CHOICES["arbiter"]
+        text = ", ".join(f"{number} {choice}" for number, choice in enumerate(kinds))
+        fields.append(_const("va_arbiter", lsb + 2, 1, kinds.index(params.vc_arbiter), f"of va, another one: {text}"))
     yield Register(name="PARAMS", address=0x01, description="What the router was built with.", fields=tuple(fields))
     sizes = (
         ("buffer_flits", 0, 11, "flits of buffer of a virtual channel"),

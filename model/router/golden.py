@@ -77,7 +77,7 @@ class RouterModel:
         self._member_pointer = [0] * p.engines
         self._ahead_pointer = [0] * p.ports
         self._queued = p.va == "free_queue"
-        self._va = allocation("output_first" if self._queued else p.va, p.ports * p.vcs, p.arbiter)
+        self._va = allocation("output_first" if self._queued else p.va, p.ports * p.vcs, p.vc_arbiter)
         self._next_vc = [0] * p.ports  # f
         self._sa = allocation(p.sa, p.ports, p.arbiter)
         self._speculative_sa = allocation(p.sa, p.ports, p.arbiter)

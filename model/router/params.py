@@ -56,6 +56,7 @@ _CHOICES = {
     "va": ("input_first", "output_first", "wavefront", "max_size", "free_queue"),
     "sa": ("input_first", "output_first", "wavefront", "max_size", "input_ahead"),
     "arbiter": ("round_robin", "matrix"),
+    "va_arbiter": (None, "round_robin", "matrix"),
     "vc_release": ("tail", "credits"),
     "output_kind": ("port", "port_set"),
     "ports_per_engine": (1, 2, 4),
@@ -73,7 +74,7 @@ def output_port_bits(ports: int) -> int:
     return max(PORT_BITS, (ports - 1).bit_length())
 
 
-def check_input_vcs(ports: int, vcs: int, kind: str, arbiter: str) -> None:
+def check_input_vcs(ports: int, vcs: int, kind: str, arbiter: str, key: str = "arbiter") -> None:
     """Refuse a VC allocator of which the hardware is too large to be generated, before any of it is made.
 
     A wavefront has a cell for each of the (ports·vcs)² pairs, the matrix arbiters have about (ports·vcs)³ / 2
@@ -82,7 +83,9 @@ def check_input_vcs(ports: int, vcs: int, kind: str, arbiter: str) -> None:
     Parameters
     ----------
     ports, vcs, kind, arbiter
-        As in `RouterParams`, `kind` is its ``va``.
+        As in `RouterParams`, `kind` is its ``va``, `arbiter` its ``vc_arbiter``.
+    key : str
+        Where that was given.
 
     Raises
     ------
@@ -91,7 +94,7 @@ def check_input_vcs(ports: int, vcs: int, kind: str, arbiter: str) -> None:
     """
     if kind == "free_queue":
         return
-    name, value = ("va", kind) if kind == "wavefront" else ("arbiter", arbiter)
+    name, value = ("va", kind) if kind == "wavefront" else (key, arbiter)
     limit = INPUT_VCS_MAX.get(value)
     if limit is not None and ports * vcs > limit:
         other = "another va" if name == "va" else "round_robin"
@@ -176,6 +179,8 @@ class RouterParams:
         no VC allocator, and with it sa also ``input_ahead``: inputs choose a cycle ahead.
     arbiter : str
         ``round_robin`` or ``matrix``.
+    va_arbiter : str, optional
+        That of the VC allocator, if it is another one.
     speculation : bool
         Heads ask for the switch while they ask for a VC.
     vc_release : str
@@ -225,6 +230,7 @@ class RouterParams:
     va: Literal["input_first", "output_first", "wavefront", "max_size", "free_queue"] = "output_first"
     sa: Literal["input_first", "output_first", "wavefront", "max_size", "input_ahead"] = "output_first"
     arbiter: Literal["round_robin", "matrix"] = "round_robin"
+    va_arbiter: Literal["round_robin", "matrix"] | None = None
     speculation: bool = False
     vc_release: Literal["tail", "credits"] = "tail"
     credit_delay_cycles: int = 0
@@ -252,6 +258,16 @@ class RouterParams:
     def protected(self) -> tuple[Protection, ...]:
         """The protection, if there is one."""
         return () if self.protection is None else (self.protection,)
+
+    @property
+    def vc_arbiter(self) -> str:
+        """Arbiters of the VC allocator."""
+        return self.arbiter if self.va_arbiter is None else self.va_arbiter
+
+    @property
+    def vc_arbiter_key(self) -> str:
+        """Where the arbiters of the VC allocator are given."""
+        return "arbiter" if self.va_arbiter is None else "va_arbiter"
 
     @property
     def header_bits(self) -> int:

@@ -164,16 +164,18 @@ def _allocators(settings: Settings) -> dict[str, Any]:
             arbiters[key] = parameters[0] if parameters else "round_robin"
             if arbiters[key] not in _ARBITERS:
                 settings.refuse(key, f"hopforge has arbiters {', '.join(_ARBITERS)}")
-    if len(set(arbiters.values())) > 1:
-        settings.refuse("sw_allocator", "hopforge has the same arbiters in both allocators; here they differ")
-    if "matrix" in arbiters.values():
-        found["arbiter"] = "matrix"
-    if len(set(iterations.values())) > 1:
-        settings.refuse("sw_allocator", "hopforge has the same iterations in both allocators; here they differ")
-    if any(value > 1 for value in iterations.values()):
-        found["allocator_iterations"] = next(iter(iterations.values()))
+    found |= _own_of_va(arbiters, "arbiter", "va_arbiter", "round_robin")
+    found |= _own_of_va(iterations, "allocator_iterations", "va_iterations", 1)
     settings.no_effect("BookSim hands its allocators what stands in brackets behind their names only", *_NOT_ASKED)
     return found
+
+
+def _own_of_va(values: dict[str, Any], both: str, own: str, default: Any) -> dict[str, Any]:
+    """Return what says `values` of the allocators, by BookSim's keys: by key `both`, and `own` if VA has others."""
+    of_va = values.get("vc_allocator", values.get("sw_allocator", default))
+    of_sa = values.get("sw_allocator", of_va)
+    found = {both: of_sa} if of_sa != default else {}
+    return found | ({own: of_va} if of_va != of_sa else {})
 
 
 def _iterations(settings: Settings, key: str, name: str, parameters: list[str]) -> int:

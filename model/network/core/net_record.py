@@ -54,7 +54,8 @@ _SETTINGS = [
     ("max_candidates", "i8"),
     ("va_kind", "i8"),
     ("sa_kind", "i8"),
-    ("matrix", "i8"),
+    ("matrix", "i8"),  # arbiters of SA
+    ("va_matrix", "i8"),
     ("switching_mode", "i8"),
     ("release_credits", "i8"),
     ("head_credits", "i8"),  # of an output VC that a head may be given (va: free_queue)
@@ -129,7 +130,8 @@ _SETTINGS = [
     ("input_speedup", "i8"),  # crossbar ports of an input
     ("output_speedup", "i8"),  # ... of an output
     ("internal_speedup", "f8"),  # steps of a router in a cycle
-    ("iterations", "i8"),  # of iSLIP
+    ("iterations", "i8"),  # of iSLIP in SA ...
+    ("va_iterations", "i8"),  # and in VA
     ("first_output", "i8"),  # of the crossbar, from which max_size goes through the outputs of an input
     ("crossbar_cycles", "i8"),  # ... of a flit through the crossbar
     ("stage_batches", "i8"),  # RC and crossbar take the next heads and flits when those before have left

@@ -14,7 +14,7 @@ from hopforge.model.network.parts.vc_match import grant_vc
 
 @c_kernel(HOOK_SIGNATURE)
 def match_drawn_vcs(net: Net, router: int, requests: int, now: int) -> int:
-    """Match the requests of a router in ``net.iterations`` rounds: the hook `vc_match`.
+    """Match the requests of a router in ``net.va_iterations`` rounds: the hook `vc_match`.
 
     ``pair_order`` is 0 for an output VC that nobody asks for, else 1 + where its choice begins.
     """
@@ -23,7 +23,7 @@ def match_drawn_vcs(net: Net, router: int, requests: int, now: int) -> int:
     request_vc, request_port, request_mask = int64s(net.request_vc), int64s(net.request_port), int64s(net.request_mask)
     begins, best_rank, best = int64s(net.pair_order), int64s(net.winner_rank), int64s(net.winner_request)
     taken = uint64(0)  # of the output port at hand
-    for _ in range(net.iterations):
+    for _ in range(net.va_iterations):
         for m in range(width):
             begins[m], best_rank[m] = 0, width
         for k in range(requests):

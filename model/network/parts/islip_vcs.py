@@ -27,7 +27,7 @@ def grant_in_turn(net: Net, router: int, requester: int, output: int, iteration:
 
 @c_kernel(HOOK_SIGNATURE)
 def match_islip(net: Net, router: int, requests: int, now: int) -> int:
-    """Match the requests of a router in ``net.iterations`` rounds: the hook `vc_match`.
+    """Match the requests of a router in ``net.va_iterations`` rounds: the hook `vc_match`.
 
     In each, output VCs that are left pick among the requests that are left, and these among the VCs that picked them.
     """
@@ -38,7 +38,7 @@ def match_islip(net: Net, router: int, requests: int, now: int) -> int:
     )  # fmt: skip
     for m in range(net.ports * vcs):
         winner_rank[m] = 0
-    for iteration in range(net.iterations):
+    for iteration in range(net.va_iterations):
         granted = False
         for k in range(requests):  # a rank is kept as its negative, 0: none, _OVER below: the output VC is taken
             mask = max(request_mask[k], 0)

@@ -69,7 +69,7 @@ def choose_candidate(net: Net, router: int, vc: int) -> tuple[int, int]:
 @inlined
 def pick_output(net: Net, vc: int, port: int, mask: int) -> int:
     """Ask the input arbiter of `vc`: one VC of `mask` at output `port` (its own number in the router)."""
-    if net.matrix == 0:
+    if net.va_matrix == 0:
         return first_in_turn(net, vc, port, mask)
     width = net.ports * net.vcs
     base = (net.input_vcs + vc) * width + port * net.vcs
@@ -86,7 +86,7 @@ def pick_output(net: Net, vc: int, port: int, mask: int) -> int:
 def output_rank(net: Net, router: int, output: int, requester: int) -> int:
     """Order in which the arbiter of output VC `output` (number in the router) prefers `requester`: lower is better."""
     width = net.ports * net.vcs
-    if net.matrix == 0:
+    if net.va_matrix == 0:
         rank = requester - int64(output_vc(net, router * width + output).pointer)
         return rank if rank >= 0 else rank + width
     return (int64s(net.va_recent)[(router * width + output) * width + requester] + 1) * width + requester
@@ -105,7 +105,7 @@ def grant_vc(net: Net, router: int, requester: int, output: int, now: int) -> No
     taker.pointer = output + 1 if output + 1 < width else 0
     taker.state = ACTIVE
     taker.out_vc = m
-    if net.matrix != 0:
+    if net.va_matrix != 0:
         int64s(net.va_recent)[m * width + requester] = now + net.steps
         int64s(net.va_recent)[(net.input_vcs + n) * width + output] = now + net.steps
     words(net.waiting)[router * net.vc_words + (requester >> 6)] &= ~bit_of(requester)

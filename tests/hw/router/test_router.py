@@ -281,6 +281,10 @@ ROUTERS = {
     "input first": {"ports": 3, "vcs": 2, "buffer_flits": 4, "va": "input_first", "sa": "input_first", "rc_cycles": 0},
     "wavefront": {"ports": 3, "vcs": 2, "buffer_flits": 2, "va": "wavefront", "sa": "wavefront", "rc_cycles": 2},
     "matrix": {"ports": 3, "vcs": 3, "buffer_flits": 2, "arbiter": "matrix", "va": "input_first", "rules": True},
+    "matrix in the VC allocator": {"ports": 3, "vcs": 2, "buffer_flits": 2, "va_arbiter": "matrix", "rules": True},
+    "matrix in the switch": {
+        "ports": 3, "vcs": 2, "buffer_flits": 2, "arbiter": "matrix", "va_arbiter": "round_robin", "va": "input_first",
+    },
     "cut-through": {
         "ports": 3, "vcs": 2, "buffer_flits": 5, "switching": "vct", "neighbour_flits": (4, 6, 9),
         "vc_release": "credits",

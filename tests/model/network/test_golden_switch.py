@@ -130,8 +130,9 @@ class Golden:
         count, size = int(run.state["routers"]), self.ports * self.vcs
         self.behind = [Behind(router.crossbar_cycles, router.stage_batches) for _ in range(count)]
         own = [own_ports(run, r) if router.allocator_ports == "own" else self.ports for r in range(count)]
+        arbiter = router.va_arbiter or router.arbiter
         self.va: list[Allocation] = [
-            allocation(router.va, size, router.arbiter, partial(below, r), blocks=(own[r] * self.vcs,) * 2)
+            allocation(router.va, size, arbiter, partial(below, r), blocks=(own[r] * self.vcs,) * 2)
             for r in range(count)
         ]
         self.sa = [
@@ -183,7 +184,7 @@ class Golden:
                     credit = any(credits[first + m] > 0 for m in free)
                     if port not in full and (self.router.speculation is True or credit):
                         heads.add((i, v, port))
-        turns = self.router.allocator_iterations if self.islip(self.router.va) else 1
+        turns = (self.router.va_iterations or self.router.allocator_iterations) if self.islip(self.router.va) else 1
         given, moving = match_in_turns(self.va[r], requests, turns)
         self.va[r].take(moving)
 
@@ -259,6 +260,13 @@ def drawn(seed: int) -> tuple[str, str]:
         keys["speculation"] = r.choice([True, *["shared"] * shares, *["yielding"] * (2 * yields)])
     if {"islip", "pim"} & {keys["va"], keys["sa"]} and "arbiter" not in keys:
         keys["allocator_iterations"] = r.choice([1, 2, 3])
+    own = random.Random(-seed)
+    if own.random() < 0.5 and (keys["va"] != "islip" or keys.get("allocator_iterations", 1) == 1):
+        keys["va_arbiter"] = own.choice(["matrix", "round_robin"])
+    of_va = keys.get("va_arbiter", keys.get("arbiter"))
+    if keys["va"] == "pim" or (keys["va"] == "islip" and of_va != "matrix"):
+        iterated = keys["sa"] in ("islip", "pim") or keys.get("allocator_iterations", 1) == 1
+        keys |= {"va_iterations": own.choice([1, 2, 4])} if iterated else {}
     if r.random() < 0.4:
         keys["crossbar_cycles"] = r.choice([2, 3, 4])
         if "internal_speedup" in keys or r.random() < 0.5:
@@ -291,6 +299,10 @@ def test_grants_are_those_of_golden_switches(seed: int) -> None:
     "sa: input_first_ports, speculation: yielding", "sa: islip, speculation: yielding",
     "sa: islip, arbiter: matrix, speculation: yielding", "sa: input_first_ports, speculation: true",
     "sa: input_first_ports, va: pim, allocator_iterations: 2",
+    "sa: islip, va: islip, va_iterations: 3, allocator_iterations: 1, crossbar_cycles: 2",
+    "sa: input_first_ports, arbiter: matrix, va: islip, va_arbiter: round_robin, va_iterations: 2",
+    "sa: pim, allocator_iterations: 3, va: input_first, va_arbiter: matrix",
+    "sa: islip, arbiter: matrix, va_arbiter: round_robin, crossbar_cycles: 2",
     "sa: input_first_ports, arbiter: matrix, hold_switch: true, speculation: true",
     "sa: pim, va: pim, allocator_iterations: 3, speculation: true", "sa: loa, hold_switch: true, speculation: true",
     "sa: rr_wavefront, internal_speedup: 1.5, speculation: true",
