@@ -3,11 +3,11 @@
 import itertools
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-from xml.etree.ElementTree import ParseError
+from xml.etree import ElementTree
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +19,7 @@ from hopforge.model.topology.graph_attributes import floor_plan, link_latencies
 
 #: largest coordinate of a floor plan
 MAX_PLACE = 65535
+_GRAPHML = "{http://graphml.graphdrawing.org/xmlns}"
 
 
 @dataclass(frozen=True)
@@ -236,7 +237,10 @@ def read_graphml(path: Path) -> GraphData:
     text = read_text(path)
     try:
         graph = nx.parse_graphml(text, force_multigraph=True)
-    except (ParseError, nx.NetworkXError, KeyError, ValueError, TypeError, AttributeError) as error:
+        nodes, edges = (list(ElementTree.fromstring(text).iter(f"{_GRAPHML}{kind}")) for kind in ("node", "edge"))
+        links = [(edge.get("source"), edge.get("target"), edge.get("id")) for edge in edges]
+        _check_parts((node.get("id") for node in nodes), links, graph.is_directed(), str(path))
+    except (ElementTree.ParseError, nx.NetworkXError, KeyError, ValueError, TypeError, AttributeError) as error:
         raise TopologyError(str(path), f"not GraphML: {_reason(error)}") from error
     return from_networkx(graph, str(path))
 
@@ -255,10 +259,42 @@ def read_node_link(path: Path) -> GraphData:
     try:
         data = json.loads(text)
         edges = "links" if "links" in data else "edges"
+        nodes = [node.get("id", number) for number, node in enumerate(data["nodes"])]
+        links = [(link["source"], link["target"], link.get("key")) for link in data[edges]]
+        _check_parts(nodes, links, bool(data.get("directed")), str(path))
         graph = nx.node_link_graph({**data, "multigraph": True}, edges=edges)
     except (ValueError, nx.NetworkXError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise TopologyError(str(path), f"not node-link JSON: {_reason(error)}") from error
     return from_networkx(graph, str(path))
+
+
+def _check_parts(nodes: Iterable[Any], links: Iterable[tuple[Any, Any, Any]], directed: bool, name: str) -> None:
+    """Refuse what networkx merges or adds in silence.
+
+    Two nodes of one name are one there, two links (source, target, key) of one key as well, and the end of a link that
+    is no node becomes one.
+    """
+    known: set[Hashable] = set()
+    for node in map(_hashable, nodes):
+        if node in known:
+            raise TopologyError(name, f"node {node!r} stands there twice")
+        known.add(node)
+    keys: set[Hashable] = set()
+    for number, (source, target, key) in enumerate(links):
+        ends = (_hashable(source), _hashable(target))
+        for end in ends:
+            if end not in known:
+                raise TopologyError(name, f"link {number} (from 0 on) ends at {end!r}, which is no node")
+        one = (ends if directed else frozenset(ends), key)
+        if key is not None and one in keys:
+            between = f"link {number} (from 0 on) between {ends[0]!r} and {ends[1]!r}"
+            raise TopologyError(name, f"{between} has the key {key!r} of another one")
+        keys.add(one)
+
+
+def _hashable(node: Any) -> Hashable:
+    """Return a node's name as networkx does: a list of JSON is a tuple."""
+    return tuple(map(_hashable, node)) if isinstance(node, list) else node
 
 
 def _reason(error: Exception) -> str:

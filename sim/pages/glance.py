@@ -6,13 +6,15 @@ from typing import Any, TypeVar
 
 import pandas as pd
 
+from hopforge.model.errors import UserError
 from hopforge.sim.pages.find import ResultSet
+from hopforge.sim.pages.network_result import result_config
 from hopforge.sim.pages.outcome import Deviations, deviations, outcome, percent_words, synthesized
 from hopforge.sim.pages.report import Column, Fact, Section, Table, thousands
 
 __all__ = ["glance", "network_words"]
 
-_MOST_ROWS, _MOST_RATES = 40, 3
+_MOST_ROWS, _MOST_RATES, _MOST_VARIANTS = 40, 3, 4
 _SHAPES = ("radices", "sizes", "k", "n", "p", "a", "h", "g", "q", "routers", "degree")
 _WITH_CACHES = frozenset({"hits", "wavelengths"})
 #: kinds of results that read neither buffers nor packets of the configuration
@@ -134,9 +136,37 @@ def _network(result: ResultSet) -> Iterator[Fact]:
             note = f"of …{called[-40:]}" if len(called) > 40 else f"of {called}"
             yield Fact(f"{which} network", str(words[0] or "not known"), "; ".join(filter(None, (words[1], note))))
     elif not ("synth" in result.tables and set(_FIXED_BLOCKS) & set(result.command.split())):
-        kind, words = network_words(result.config, "synth" if "synth" in result.tables else result.kind)
-        if kind:
-            yield Fact("network", kind.replace("_", " "), words)  # its words may stand on two lines
+        kind = "synth" if "synth" in result.tables else result.kind
+        known = {name: network_words(each, kind) for name, each in _configs(result).items()}
+        said = {name: (what.replace("_", " "), note) for name, (what, note) in known.items()}
+        yield from _by_variant("network", said)
+
+
+def _configs(result: ResultSet) -> dict[str, Mapping[str, Any]]:
+    """Return the configuration of every variant of a sweep; without variants the only one, under an empty name."""
+    simulation = result.config.get("simulation")
+    if result.kind != "sweep" or not (isinstance(simulation, Mapping) and simulation.get("variants")):
+        return {"": result.config}
+    try:
+        return {name: each.model_dump(mode="json") for name, each in result_config(result).variants.items()}
+    except UserError:  # of another version: what its variants change is not known
+        return {}
+
+
+def _by_variant(label: str, said: Mapping[str, tuple[str, str]]) -> Iterator[Fact]:
+    """Say something of all variants (value and note, which may stand on two lines), or of each where they differ."""
+    groups: dict[tuple[str, str], list[str]] = {}
+    for name, words in said.items():
+        if words[0]:
+            groups.setdefault(words, []).append(name)
+    if len(groups) <= 1:
+        yield from (Fact(label, *words) for words in groups)
+        return
+    notes = [f"{', '.join(names)}: {value}, {note}" for (value, note), names in groups.items()]
+    more = [f"{len(notes) - _MOST_VARIANTS} others"] if len(notes) > _MOST_VARIANTS else []
+    values = list(dict.fromkeys(value for value, _ in groups))
+    shown = ", ".join(values[:_MOST_VARIANTS]) + ("" if len(values) <= _MOST_VARIANTS else ", …")
+    yield Fact(label, shown, "; ".join([*notes[:_MOST_VARIANTS], *more]))
 
 
 def _plain(value: Any) -> str:
@@ -169,16 +199,20 @@ def _traffic(result: ResultSet) -> Iterator[Fact]:
     elif result.kind == "cosim":
         yield Fact("hardware", str(result.metadata.get("top", "?")), "random traffic, beside its golden model")
     elif result.kind not in _WITHOUT_FLITS and isinstance(traffic, Mapping) and traffic:
-        routing = result.config.get("routing", {})
-        note = f"packets of {_lengths(traffic)}, routing {routing.get('algorithm', '?')}"
-        pattern = str(traffic.get("file") or traffic.get("pattern", "?"))
-        classes = traffic.get("classes")
-        if classes:
-            pattern = ", ".join(str(each.get("pattern") or pattern) for each in classes)
-            note = f"classes {', '.join(str(each.get('name')) for each in classes)}, {note.partition(', ')[2]}"
-        yield Fact("traffic", pattern, note)
+        yield from _by_variant("traffic", {name: _sent(each) for name, each in _configs(result).items()})
     elif result.kind == "bounds":
         yield Fact("traffic", str(traffic.get("file") or traffic.get("pattern", "?")), "")
+
+
+def _sent(config: Mapping[str, Any]) -> tuple[str, str]:
+    """Return the pattern of a configuration, and its packets and routing."""
+    traffic, routing = config["traffic"], config.get("routing", {})
+    note = f"packets of {_lengths(traffic)}, routing {routing.get('algorithm', '?')}"
+    pattern = str(traffic.get("file") or traffic.get("pattern", "?"))
+    if classes := traffic.get("classes"):
+        pattern = ", ".join(str(each.get("pattern") or pattern) for each in classes)
+        note = f"classes {', '.join(str(each.get('name')) for each in classes)}, {note.partition(', ')[2]}"
+    return pattern, note
 
 
 def _lengths(traffic: Mapping[str, Any]) -> str:

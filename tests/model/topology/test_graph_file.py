@@ -65,6 +65,11 @@ def test_latencies_of_a_file_are_those_of_the_simulation(tmp_path: Path) -> None
     assert router_parameters(config, run.topology).link_latency_cycles.shape == run.topology.peer_router.shape
 
 
+GRAPHML = (
+    '<graphml xmlns="http://graphml.graphdrawing.org/xmlns"><graph edgedefault="undirected">{}</graph></graphml>'
+)
+
+
 @pytest.mark.parametrize("form", ["graphml", "json"])
 def test_networkx_files(tmp_path: Path, form: str) -> None:
     graph = nx.MultiGraph(nx.petersen_graph())
@@ -123,6 +128,17 @@ def test_names_and_hosts_of_a_graph(tmp_path: Path) -> None:
         ("a.anynet", "router 0 router 1\n", r"a.anynet: holds no node \(host\)"),
         ("a.graphml", "<graph", r"a.graphml: not GraphML: "),
         ("a.graphml", "<html></html>", r"a.graphml: not GraphML: "),
+        ("a.json", '{"nodes": [{"id": 0}, {"id": 1}, {"id": 0}], "edges": []}', r"a.json: node 0 stands there twice"),
+        ("a.json", '{"nodes": [{"id": 0}, {"id": 1}], "edges": [{"source": 0, "target": "1"}]}',
+         r"a.json: link 0 \(from 0 on\) ends at '1', which is no node"),
+        ("a.json", '{"nodes": [{"id": [0, 1]}, {"id": 1}], "edges": [{"source": [0, 1], "target": 1, "key": 0}, '
+         '{"source": 1, "target": [0, 1], "key": 0}]}', r"link 1 .* 1 and \(0, 1\) has the key 0 of another one"),
+        ("a.graphml", GRAPHML.format('<node id="a"/><node id="b"/><node id="a"/>'),
+         r"a.graphml: node 'a' stands there"),
+        ("a.graphml", GRAPHML.format('<node id="a"/><edge source="a" target="b"/>'),
+         r"link 0 .* ends at 'b', which is"),
+        ("a.graphml", GRAPHML.format('<node id="a"/><node id="b"/>' + '<edge id="x" source="a" target="b"/>' * 2),
+         r"link 1 \(from 0 on\) between 'a' and 'b' has the key 'x' of another one"),
         ("a.json", "{", r"a.json: not node-link JSON: "),
         ("a.json", "[1, 2]", r"a.json: not node-link JSON: "),
         ("a.json", '{"nodes": [], "edges": []}', r"a.json: holds no link between routers"),

@@ -28,6 +28,30 @@ def sweep(saturated: list[bool]) -> ResultSet:
     return ResultSet("s", {"command": ["hopforge", "sweep", "x.yml"], "config": CONFIG}, {"curve": curve})
 
 
+def test_variants_that_change_network_or_traffic_are_told_apart() -> None:
+    """Once all variants of a sweep stood below the traffic of the file that they change."""
+    variants = {
+        "plain": {}, "long": {"traffic.packet_flits": 16},
+        "small": {"topology": {"kind": "hyperx", "sizes": [3, 3]}, "routing.algorithm": "dor", "router.vcs": 4},
+    }  # fmt: skip
+    config = {**CONFIG, "name": "s", "simulation": {"load": 0.1, "variants": variants}}
+    result = sweep([False, False, True])
+    result.metadata["config"] = config
+    section = glance([result])
+    assert section is not None
+    facts = {fact.label: (fact.value, fact.note) for fact in section.facts}
+    torus = "torus, radices 4 x 4, 2 VCs, buffers of 8 flits"
+    assert facts["network"] == (
+        "torus, hyperx", f"plain, long: {torus}; small: hyperx, sizes 3 x 3, 4 VCs, buffers of 8 flits"
+    )
+    assert facts["traffic"] == (
+        "uniform",
+        "plain, small: uniform, packets of 4 flits, routing dor; long: uniform, packets of 16 flits, routing dor",
+    )
+    config["simulation"]["variants"]["unknown"] = {"traffic.of_tomorrow": 1}  # of another version
+    assert not {"network", "traffic"} & {fact.label for fact in glance([result]).facts}  # type: ignore[union-attr]
+
+
 @pytest.mark.parametrize(
     ("saturated", "value", "note"),
     [
