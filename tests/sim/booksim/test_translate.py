@@ -344,7 +344,7 @@ def test_tornado_moves_every_digit_of_the_terminal(tmp_path: Path) -> None:
     ("sw_allocator=pim(17)", r"sw_allocator = pim\(17\): hopforge's pim makes 1 to 16 iterations"),
     ("buf_size=0", "buf_size = 0: must be a multiple of num_vcs = 4 above 0"),
     ("topology=gflatfly", "topology = gflatfly: BookSim itself has not kept it"),
-    ("routing_function=min_adapt", "routing_function = min_adapt: "),
+    ("routing_function=min_adapt", "routing_function = min_adapt: BookSim's own keeps one output of each priority"),
     ("routing_function=nonsense", "routing_function = nonsense: topology mesh has adaptive_xy_yx, dim_order, dor"),
     ("traffic=badperm_yarc({4,2,1})", r"needs \(xr \* k\)\^2 = 16 terminals, not 64"),
     ("traffic=asymmetric k=3", "traffic = asymmetric: needs an even number of terminals, not 9"),
