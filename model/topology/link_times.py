@@ -140,7 +140,10 @@ def in_cycles(router: RouterConfig, key: str) -> int:
 
 
 def dragonfly_times(topology: Topology, router: RouterConfig) -> tuple[float, float, float]:
-    """Return the times of a local and a global link as estimates begin with, and of a cycle: ns, or cycles (and 1)."""
+    """Return the times of a local and a global link as estimates begin with, and of a cycle.
+
+    They are in ns; of input-queued routers without ``cycle_ns`` in cycles (and 1).
+    """
     if router.model == "input_output_queued":
         local, far = (
             DEFAULT_NS[key] if getattr(router, key) is None else getattr(router, key)
@@ -150,7 +153,8 @@ def dragonfly_times(topology: Topology, router: RouterConfig) -> tuple[float, fl
     given = input_queued_cycles(router)
     local = given.get("link_latency_cycles", router.link_latency_cycles)
     far = given.get("global_latency_cycles", router.global_latency_cycles or local)
-    return float(local), float(far), 1.0
+    cycle = router.cycle_ns or 1.0
+    return local * cycle, far * cycle, cycle
 
 
 def linked_ports(topology: Topology) -> int:

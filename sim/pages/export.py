@@ -124,6 +124,8 @@ EXPORTS: dict[str, Callable[[Topology, Config], str]] = {
 }
 #: the format that is a picture
 PICTURE = "png"
+#: formats with no more than one link of two routers
+LINKS_ONCE = ("anynet", "simgrid")
 #: format → what such a file holds (`model.output.destination`)
 KINDS = {name: "a network" if name in ("anynet", "edges", "ns3") else "XML" for name in EXPORTS}
 KINDS[PICTURE] = "a PNG picture"
@@ -155,12 +157,39 @@ def describe(config: Config) -> list[tuple[str, str]]:
         *(
             []
             if config.failed.none
-            else [("failed", f"{describe_failed(config.failed)}; the figures are of the whole network")]
+            else [("failed", f"{describe_failed(config.failed)}; figures and files are of the whole network")]
         ),
         ("floor plan", f"{plan.width:g} x {plan.height:g} places"),
         ("cables", f"{plan.total:.12g} places in all, mean {plan.mean:.3f}, longest {plan.longest:g}"),
     ]
     return lines
+
+
+def export_format(form: str | None, path: Path | None) -> str:
+    """Return the format of a file: `form`, by default what the suffix of `path` says, else graphml.
+
+    Raises
+    ------
+    TopologyError
+        Unknown format.
+    """
+    if form is None:
+        suffix = path.suffix.removeprefix(".") if path is not None else "graphml"
+        form = SUFFIXES.get(suffix, suffix)
+        if not form:
+            known = ", ".join((*EXPORTS, PICTURE))
+            raise TopologyError("--output", f"{path} has no ending that names a format; add --export, one of {known}")
+    if form not in (*EXPORTS, PICTURE):
+        raise TopologyError("--export", f"the format must be one of {', '.join((*EXPORTS, PICTURE))}, not {form!r}")
+    return form
+
+
+def describe_left_out(config: Config, form: str) -> list[tuple[str, str]]:
+    """Return (subject, words) of what a file of a format cannot hold of the network."""
+    twins = parallel_links(build(config.topology, config.address)) if form in LINKS_ONCE else 0
+    if not twins:
+        return []
+    return [("left out", f"{twins} links parallel to others: {form} has one link of two routers")]
 
 
 def export_file(config: Config, form: str | None, path: Path | None, base: Path) -> Path:
@@ -187,14 +216,7 @@ def export_file(config: Config, form: str | None, path: Path | None, base: Path)
     ResultError
         The file cannot be written.
     """
-    if form is None:
-        suffix = path.suffix.removeprefix(".") if path is not None else "graphml"
-        form = SUFFIXES.get(suffix, suffix)
-        if not form:
-            known = ", ".join((*EXPORTS, PICTURE))
-            raise TopologyError("--output", f"{path} has no ending that names a format; add --export, one of {known}")
-    if form not in (*EXPORTS, PICTURE):
-        raise TopologyError("--export", f"the format must be one of {', '.join((*EXPORTS, PICTURE))}, not {form!r}")
+    form = export_format(form, path)
     if config.topology.kind == "butterfly" and form != PICTURE:
         raise TopologyError(
             "--export",

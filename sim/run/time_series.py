@@ -216,11 +216,12 @@ def _estimates(run: Simulation, time: float) -> list[tuple[float, int, int, floa
         return []
     first, shape = run.plan.estimates
     table = run.state["memory"][first : first + int(np.prod(shape))].reshape(shape)
+    rows = np.ones(shape[:2], bool) if run.plan.asked is None else run.plan.asked
     hosts = run.topology.max_ports - shape[2]
     found = []
     for router in run.config.simulation.series_routers:
         for port in range(shape[2]):
-            column = table[router, :, port]
+            column = table[router, rows[router], port]
             column = column[np.isfinite(column)]  # the others have no way there
             if len(column):
                 found.append((time, router, hosts + port, float(column.mean()), float(column.min())))

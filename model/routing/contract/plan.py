@@ -127,6 +127,8 @@ class RoutingPlan:
         Agents that decide in place of `route`, which makes candidates of what they put into ``packet.user0``.
     estimates : (int, tuple), optional
         Where in `memory` learned times begin, and their shape [router, row, port].
+    asked : bool[router, row], optional
+        Rows of them that a packet can ask for; by default all.
     of_paths : tuple of RoutingPlan
         The source chooses one of several paths: a plan of the packets of each, which tables of routers are made of
         (`model.router.factor`). What replaces `route` or `table` drops them.
@@ -169,6 +171,7 @@ class RoutingPlan:
     agents: AgentParameters | None = None
     memory: NDArray[np.float64] = field(default_factory=lambda: np.zeros(1))
     estimates: tuple[int, tuple[int, ...]] | None = None
+    asked: NDArray[np.bool_] | None = None
     of_paths: "tuple[RoutingPlan, ...]" = ()
     among: "RoutingPlan | None" = None
     regular: Regular | None = None

@@ -338,6 +338,7 @@ def _checked_plan(plan: RoutingPlan, topology: Topology, vcs: int, file: UserFil
         max_candidates=whole_number(plan.max_candidates, "max_candidates", 1, _MOST_CANDIDATES, file),
         phases=whole_number(plan.phases, "phases", 1, _MOST_PHASES, file),
         rows=(),  # of algorithms of ours
+        asked=None,
     )
 
 

@@ -264,10 +264,14 @@ def group_learning_plan(topology: Topology, vcs: int, options: dict[str, Any]) -
     )
     first = np.repeat(first_estimates(topology, local, far), table[ROWS], axis=1)[:, :, table[FIRST] :]
     on_steps(first, head)
+    group, with_hosts = router_groups(topology), np.isin(np.arange(topology.routers), topology.host_router)
+    assert group is not None, "checked by `need_group_links`"
+    goal, number = np.divmod(np.arange(first.shape[1]), int(table[ROWS]))
     return RoutingPlan(
         relation(_q_adaptive), table, max_candidates=topology.max_ports, random=True, inject_mask=1,
         every=relation(_every_q_adaptive), one_per_router=True, by_source=rule == "hash",
         feedback=Feedback(reporter(_report_q_adaptive), learner(_learn_q_adaptive)),
         memory=np.concatenate([head, first.reshape(-1)]), estimates=(ESTIMATES, first.shape),
+        asked=(goal != group[:, None]) & ((number < table[HOSTS]) | ~with_hosts[:, None]),
         words=f"{classes} classes of virtual channels in an order; a packet takes at most {most_links} links",
     )  # fmt: skip

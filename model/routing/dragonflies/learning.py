@@ -273,10 +273,13 @@ def _plan(
     table = ways_table(topology, vcs_needed, options.get("links", "own_first"))
     table[FREE0], table[FREE1] = first.shape[1], linked_ports(topology)
     route, every, report, learn = functions
+    units = topology.params["g"] if estimates is first_estimates else topology.routers  # that have rows
+    own = np.arange(topology.routers) // (topology.routers // units)
     return RoutingPlan(
         relation(route), table, max_candidates=topology.max_ports, random=True, inject_mask=1, every=relation(every),
         feedback=Feedback(reporter(report), learner(learn)), memory=np.concatenate([head, first.reshape(-1)]),
         estimates=(ESTIMATES, first.shape),
+        asked=np.arange(first.shape[1]) // (first.shape[1] // units) != own[:, None],
     )  # fmt: skip
 
 

@@ -41,15 +41,16 @@ def topology(
     hopforge topology configs/sweep_hyperx.yml --export graphml
     """
     from hopforge.model.output.destination import is_special
-    from hopforge.sim.pages.export import describe, export_file
+    from hopforge.sim.pages.export import describe, describe_left_out, export_file, export_format
 
     checked = read(config, "topology")
-    path = None
+    path, left_out = None, []
     if export is not None or output is not None:
+        left_out = describe_left_out(checked, export_format(export, output))
         path = export_file(checked, export, output, output_folder(None, "topology", config) / config.stem)
     if path is not None and is_special(path):
         return  # what comes out of a pipe is the file and nothing else
-    show_rows(describe(checked))
+    show_rows([*describe(checked), *left_out])
     say_unused(checked, "topology")
     if path is not None:
         say_written(path)

@@ -212,6 +212,20 @@ def test_topology_shows_and_exports(tmp_path, command):
     assert len((tmp_path / "build" / "t" / "topology" / "t.edges").read_text().splitlines()) == 1 + 32
 
 
+def test_an_export_tells_which_links_and_failures_it_leaves_out(tmp_path, command):
+    """Three links of two routers, and one that has failed: no file knows of failures, some have one link of a pair."""
+    (tmp_path / "net.txt").write_text("0 1\n0 1\n0 1\n1 2\n")
+    text = "name: t\ntopology: {kind: edge_list, file: net.txt}\nfailed: {ports: [[0, 1]]}\n"
+    (tmp_path / "t.yml").write_text(text)
+    for form, links in (("edges", 4), ("simgrid", 2), ("simgrid-full", 4), ("graphml", 4), ("anynet", 2)):
+        done = command("topology", "t.yml", "--export", form, "-o", f"{form}.out")
+        assert (done.returncode, done.stderr) == (0, "")
+        assert "figures and files are of the whole network" in done.stdout
+        assert ("2 links parallel to others" in done.stdout) == (links == 2)
+        if form.startswith("simgrid"):
+            assert (tmp_path / f"{form}.out").read_text().count('<link id="r') == 2 * links + 3  # and those to hosts
+
+
 TRACE = "workload: {kind: trace, file: trace}\n"
 BAD = {
     "missing rank": (BASE.splitlines(), r"trace: rank 1 is missing; the highest rank is 2", ["0 init", None, "2 init"]),

@@ -260,11 +260,47 @@ def test_learned_times_begin_as_in_the_paper() -> None:
     table = plan.memory[first:].reshape(shape)
     direct = table == 300.0
     assert np.isin(table, (300.0, 330.0)).all()
+    assert plan.asked is not None
+    assert (plan.asked.shape, plan.asked.sum(axis=1).tolist()) == (shape[:2], 264 * [32 * 4])
     assert (direct[:, :, :7].sum(), direct.sum()) == (0, 264 * 4 * 4)
     peer = topology.peer_router[:, 4:]
     for router, port in ((0, 7), (17, 10)):
         rows = np.flatnonzero(direct[router, :, port])
         assert rows.tolist() == [peer[router, port] // 8 * 4 + k for k in range(4)]
+
+
+def test_learned_times_of_input_queued_routers_are_in_ns_once_a_cycle_has_a_length() -> None:
+    topology = dragonfly(2, 4, 2)
+    text = ("name: x\ntopology: {kind: dragonfly, p: 2, a: 4, h: 2}\naddress: {chunk_bits: 4}\n"
+            "router: {vcs: 5, link_latency_cycles: 3, global_latency_cycles: 20%s}\n")  # fmt: skip
+    for more, local, far in (("", 3.0, 20.0), (", cycle_ns: 2.5", 7.5, 50.0), (", cycle_ns: 0.5", 1.5, 10.0)):
+        plan = ROUTING["q_adaptive"](topology, 5, {"router": parse_config(text % more).router})
+        assert plan.estimates is not None
+        first, _ = plan.estimates
+        assert set(plan.memory[first:]) == {far, local + far}
+    runs = [
+        Simulation(parse_config(text % more + "routing: {algorithm: q_adaptive}\n"), 0.3, 1)
+        for more in ("", ", cycle_ns: 2.0")
+    ]
+    for run in runs:
+        run.advance(1000)
+    cycles, ns = (run.state["memory"][first:] for run in runs)
+    assert len(set(cycles)) > 100
+    assert ns.tolist() == (2 * cycles).tolist()
+
+
+@pytest.mark.parametrize("algorithm", ["q_adaptive", "q_routing"])
+def test_series_counts_the_learned_times_that_packets_ask_for(algorithm: str) -> None:
+    """Not those to the own group, or router, which stay as they began."""
+    run = simulation(algorithm, shape="p: 2, a: 2, h: 2", load=0.8, queue=20)
+    series = run_series(run, lambda _done, _all: None)
+    assert run.plan.estimates is not None
+    first, shape = run.plan.estimates
+    own = 2 if algorithm == "q_adaptive" else 1  # rows of group 0: p; of router 0: one
+    table = run.state["memory"][first:].reshape(shape)[0, own:]
+    last = series.estimates[series.estimates["time"] == series.estimates["time"].max()]
+    assert last["mean"].tolist() == pytest.approx(table.mean(axis=0).tolist(), rel=1e-12)
+    assert last["least"].tolist() == table.min(axis=0).tolist()
 
 
 def test_times_in_ns() -> None:

@@ -220,6 +220,24 @@ def test_a_spine_that_has_lost_its_global_links_is_avoided() -> None:
     assert np.isfinite(table[0, rows // 3 :, 1]).all()
 
 
+@pytest.mark.parametrize("kind", SHAPES)
+def test_series_counts_the_learned_times_that_packets_ask_for(kind: str) -> None:
+    """Router 0 asks for its two hosts and for other groups, though rows of spines tell more hosts apart."""
+    run = simulation(kind, SHAPES[kind], vcs=LIMITS[kind][0], load=0.3)
+    series = run_series(run, lambda _done, _all: None)
+    assert run.plan.estimates is not None
+    begin, (routers, rows, columns) = run.plan.estimates
+    groups = len(links_of_groups(run.topology))
+    table = run.state["memory"][begin:].reshape(routers, groups, rows // groups, columns)
+    table = table[0, 1:, :2].reshape(-1, columns)
+    last = series.estimates[series.estimates["time"] == series.estimates["time"].max()]
+    last = last[last["router"] == 0]
+    times = [column[np.isfinite(column)] for column in table.T if np.isfinite(column).any()]
+    assert len(last) == len(times) > 1
+    assert last["mean"].tolist() == pytest.approx([column.mean() for column in times], rel=1e-12)
+    assert last["least"].tolist() == [column.min() for column in times]
+
+
 def test_links_may_fail_during_a_run() -> None:
     """Parallel global links: learned times of the ports that stay are kept, the lost one has none."""
     more = ", failures: [{links: [[2, 6]], cycle: 400, detection_cycles: 10, reprogram_cycles: 20}]"
