@@ -15,6 +15,7 @@ from hopforge.model.kernel.memory import words
 from hopforge.model.kernel.rng import next_float
 from hopforge.model.network.core.net_record import Net
 from hopforge.model.numbers.q_rule import RATE_BITS, in_steps, learned, rate_words, step_and_largest
+from hopforge.model.routing.contract.plan import RoutingError
 from hopforge.model.topology import Topology
 from hopforge.model.topology.link_times import dragonfly_times
 
@@ -54,7 +55,19 @@ def time_parameters(topology: Topology, options: dict[str, Any]) -> tuple[NDArra
 
 
 def on_steps(first: NDArray[np.float64], head: NDArray[np.float64]) -> None:
-    """Round first estimates to the steps of a table in hardware, if there are any (in place)."""
+    """Round first estimates to the steps of a table in hardware, if there are any (in place).
+
+    Raises
+    ------
+    RoutingError
+        They are beyond the largest: all would be equal, and stay so.
+    """
     if head[STEP] > 0.0:
         linked = np.isfinite(first)
+        longest = float(first[linked].max(initial=0.0))
+        if in_steps(longest, head[STEP], np.inf, 0.5) > head[LARGEST]:
+            raise RoutingError(
+                f"routing.estimate_bits: first estimates go up to {longest:g}, beyond the largest, {head[LARGEST]:g} "
+                "(more bits, or fewer routing.estimate_fraction_bits, reach further)"
+            )
         first[linked] = [in_steps(time, head[STEP], head[LARGEST], 0.5) for time in first[linked].tolist()]

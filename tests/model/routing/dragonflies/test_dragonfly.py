@@ -8,6 +8,7 @@ import pytest
 
 from hopforge.model.config import ConfigError
 from hopforge.model.config.load import parse_config
+from hopforge.model.config.router import RouterConfig
 from hopforge.model.config.lookup import AddressConfig
 from hopforge.model.config.simulation import FailedConfig
 from hopforge.model.config.topology import DragonflyConfig
@@ -287,6 +288,19 @@ def test_learned_times_of_input_queued_routers_are_in_ns_once_a_cycle_has_a_leng
     cycles, ns = (run.state["memory"][first:] for run in runs)
     assert len(set(cycles)) > 100
     assert ns.tolist() == (2 * cycles).tolist()
+
+
+@pytest.mark.parametrize("algorithm", ["q_adaptive", "q_routing"])
+def test_estimates_too_narrow_for_the_empty_network_are_refused(algorithm: str) -> None:
+    """Once all of them were the largest there is, and stayed so: nothing was learned, without a word."""
+    topology, router = dragonfly(2, 4, 2), RouterConfig(model="input_output_queued")
+    narrow = {"router": router, "estimate_bits": 8, "estimate_fraction_bits": 0}
+    message = r"^routing.estimate_bits: first estimates go up to \d+, beyond the largest, 254 "
+    with pytest.raises(RoutingError, match=message):
+        ROUTING[algorithm](topology, 5, narrow)
+    plan = ROUTING[algorithm](topology, 5, narrow | {"estimate_bits": 11})
+    assert plan.estimates is not None
+    assert len(set(plan.memory[plan.estimates[0] :])) > 1
 
 
 @pytest.mark.parametrize("algorithm", ["q_adaptive", "q_routing"])
