@@ -8,8 +8,8 @@ import pytest
 
 from hopforge.model.config import ConfigError
 from hopforge.model.config.load import parse_config
-from hopforge.model.config.router import RouterConfig
 from hopforge.model.config.lookup import AddressConfig
+from hopforge.model.config.router import RouterConfig
 from hopforge.model.config.simulation import FailedConfig
 from hopforge.model.config.topology import DragonflyConfig
 from hopforge.model.network.build import build_net
@@ -297,8 +297,8 @@ def test_estimates_too_narrow_for_the_empty_network_are_refused(algorithm: str) 
     narrow = {"router": router, "estimate_bits": 8, "estimate_fraction_bits": 0}
     message = r"^routing.estimate_bits: first estimates go up to \d+, beyond the largest, 254 "
     with pytest.raises(RoutingError, match=message):
-        ROUTING[algorithm](topology, 5, narrow)
-    plan = ROUTING[algorithm](topology, 5, narrow | {"estimate_bits": 11})
+        ROUTING[algorithm](topology, 6, narrow)
+    plan = ROUTING[algorithm](topology, 6, narrow | {"estimate_bits": 11})
     assert plan.estimates is not None
     assert len(set(plan.memory[plan.estimates[0] :])) > 1
 
