@@ -148,6 +148,14 @@ def test_numbers_of_numpy_are_written_as_those_of_python() -> None:
     assert "dims=(4, 4)" in repr(hf.jobs(generate="typed", dims=sides, count=3))
 
 
+def test_a_small_load_is_not_said_to_be_zero() -> None:
+    found = hf.simulate(MESH.replace("simulation.max_cycles", 20_000), load=0.001, progress=False)
+    mean, highest = found["channel_load_mean"], found["channel_load_max"]
+    assert 0 < mean < 0.0015
+    assert dict(found.rows)["channel load"] == f"mean {mean:.3g}, highest {highest:.3g} flits per cycle"
+    assert not dict(found.rows)["channel load"].startswith(f"mean {mean:.3f},")
+
+
 def test_keys_and_figures_can_be_asked_for() -> None:
     assert "router.vcs" in MESH and "router" in MESH
     assert "router.lanes" not in MESH and 3 not in MESH
