@@ -1,6 +1,7 @@
 """Where results may go: over no input, over no file of another kind; pipes and devices are written to."""
 
 import contextlib
+import errno
 import os
 import re
 import shutil
@@ -260,7 +261,10 @@ def made(folder: Path) -> Iterator[None]:
     try:
         for part in [*reversed(folder.parents), folder]:
             if not part.exists():
-                part.mkdir()
+                try:
+                    part.mkdir()
+                except ValueError as error:
+                    raise OSError(errno.EINVAL, f"{error}; no folder has such a name") from error
                 new.append(part)
         yield
         new.clear()

@@ -240,7 +240,7 @@ def measurement_rows(found: Measurement, time: str = "cycle") -> list[tuple[str,
         ),
         ("accepted", f"{found.accepted:.4g} (worst host {found.accepted_worst:.4g})"),
         *(_latency_rows(found) if found.packets else [("latency", "no packet arrived in the cycles measured")]),
-        ("channel load", f"mean {found.channel_load_mean:.3f}, highest {found.channel_load_max:.3f} flits per {time}"),
+        ("channel load", f"mean {found.channel_load_mean:.3g}, highest {found.channel_load_max:.3g} flits per {time}"),
         (
             "cycles",
             f"{found.warmup_cycles:,} to warm up, {found.cycles:,} measured ({ends[found.stop]}); "

@@ -304,7 +304,7 @@ def program_rows(found: ProgramMeasurement, time: str = "cycle") -> list[tuple[s
         *([] if found.units is None else found.units.rows()),
         *([] if found.reordering is None else found.reordering.rows()),
         ("accepted", f"{found.accepted:.4g} flits per host and {time}"),
-        ("channel load", f"mean {found.channel_load_mean:.3f}, highest {found.channel_load_max:.3f} flits per {time}"),
+        ("channel load", f"mean {found.channel_load_mean:.3g}, highest {found.channel_load_max:.3g} flits per {time}"),
         ("processor time", f"{found.cpu_seconds:.2f} s"),
     ]
 

@@ -1,8 +1,11 @@
 """Mistakes in a Python program: each is one line that names what was given; nothing is silently taken for another."""
 
+import traceback
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
+import networkx as nx
 import numpy as np
 import pytest
 
@@ -71,6 +74,49 @@ MISTAKES: list[tuple[Callable[[], object], type[Exception], str]] = [
     (lambda: hf.network("petersen.txt"), TypeError, "expected a graph of networkx or an adjacency matrix, not str"),
     (lambda: hf.network({0: [1]}), TypeError,  # type: ignore[arg-type]
      "expected a graph of networkx or an adjacency matrix, not dict"),
+    (lambda: MESH["name[0]"], KeyError, "name[0]: the configuration of <python> has no such key"),
+    (lambda: list(MESH), TypeError, "'Configuration' object is not iterable"),  # type: ignore[call-overload]
+    (lambda: list(hf.simulate(MESH, progress=False)), TypeError,  # type: ignore[call-overload]
+     "'SimulationResult' object is not iterable"),
+    (lambda: MESH.replace({"router.vcs": 2, "router": {"buffer_flits": 4}}), hf.ConfigError,
+     "router.vcs: lies in router, which is replaced as a whole, too"),
+    (lambda: hf.network(nx.Graph), TypeError,
+     "expected a graph of networkx or an adjacency matrix, not the class Graph"),
+    (lambda: hf.simulate(MESH, load=np.True_), TypeError, "load must be a number, not"),  # type: ignore[arg-type]
+    (lambda: hf.sweep(MESH, output="a\0b", workers=1, progress=False), hf.UserError,
+     "cannot write results: embedded null byte; no folder has such a name"),
+    (lambda: hf.sweep(MESH, dask=3), TypeError,  # type: ignore[arg-type]
+     "dask must be the address of a scheduler, not 3"),
+    (lambda: hf.hits(HITS, sizes=[16]), TypeError, "sizes must be true or false, not [16]"),  # type: ignore[arg-type]
+    (lambda: hf.hits(HITS, bounds="no"), TypeError, "bounds must be true or false, not 'no'"),  # type: ignore[arg-type]
+    (lambda: hf.generate(MESH, "router", period_ns="1"), TypeError,  # type: ignore[arg-type]
+     "period_ns must be a number, not '1'"),
+    (lambda: hf.generate(MESH, "q-table", shared_read="no"), TypeError,  # type: ignore[arg-type]
+     "shared_read must be true or false, not 'no'"),
+    (lambda: hf.rules(RULES, guard="no"), TypeError, "guard must be true or false, not 'no'"),  # type: ignore[arg-type]
+    (lambda: hf.rules(RULES, fill=1.5), TypeError, "fill must be a whole number, not 1.5"),  # type: ignore[arg-type]
+    (lambda: hf.rules(RULES, sizes=[16.5]), TypeError, "sizes must be a whole number, not 16.5"),  # type: ignore[list-item]
+    (lambda: hf.rules(RULES, sizes=[]), hf.UserError, "sizes must not be empty"),
+    (lambda: hf.rules(RULES, zipfs=[]), hf.UserError, "zipfs must not be empty"),
+    (lambda: hf.rules(RULES, zipfs=["1"]), TypeError, "zipfs must be a number, not '1'"),  # type: ignore[list-item]
+    (lambda: hf.rules(RULES, zipfs=[float("nan")]), hf.UserError, "zipfs: must be 0 to 10.0, not nan"),
+    (lambda: hf.rules(RULES, seed=-1), hf.UserError, "seed must be at least 0, not -1"),
+    (lambda: hf.rules(RULES, seed=None), TypeError, "seed must be a whole number, not None"),  # type: ignore[arg-type]
+    (lambda: hf.rules(RULES, hops=0), hf.UserError, "hops must be at least 1, not 0"),
+    (lambda: hf.rules(RULES, hops=1 << 40), hf.UserError, "hops must be at most 1048576, not 1099511627776"),
+    (lambda: hf.jobs(generate="typed", dims=64, ppn=1.5), TypeError,  # type: ignore[arg-type]
+     "ppn must be a whole number, not 1.5"),
+    (lambda: hf.jobs(generate="typed", dims=True), TypeError, "dims must be whole numbers as (8, 8, 4), not True"),
+    (lambda: hf.jobs(generate="typed", dims=64, groups=4), TypeError,  # type: ignore[arg-type]
+     "groups must be a list, not 4"),
+    (lambda: hf.jobs(generate="typed", dims=64, schedulers=4), TypeError,  # type: ignore[arg-type]
+     "schedulers must be a list, not 4"),
+    (lambda: hf.jobs(generate="typed", dims=64, count="9"), TypeError,  # type: ignore[arg-type]
+     "count must be a whole number, not '9'"),
+    (lambda: hf.jobs(generate="typed", dims=64, seed=2**80), hf.UserError,
+     "seed must be at most 1e+18, not 1208925819614629174706176"),
+    (lambda: hf.jobs(generate="typed", dims=64, interference="x"), TypeError,  # type: ignore[arg-type]
+     "interference must be true or false, not 'x'"),
     (lambda: hf.sweep(MESH, workers=1, progress=False)["latency"], KeyError,
      "latency; known: none; result.table has a column for each figure"),
 ]  # fmt: skip
@@ -92,6 +138,37 @@ def test_numbers_of_numpy_are_numbers() -> None:
         generate="typed", dims=(4, 4), count=3
     ).rows
     assert MESH.replace("topology.radices[1]", np.int64(3))["topology.radices"] == [2, 3]
+
+
+def test_numbers_of_numpy_are_written_as_those_of_python() -> None:
+    bare = hf.loads("{name: m, topology: {kind: mesh, radices: [2, 2]}}")
+    number: Any = np.int64(1)
+    assert hf.generate(bare, "router", router=number).files == hf.generate(bare, "router", router=1).files
+    sides: Any = np.array([4, 4])
+    assert "dims=(4, 4)" in repr(hf.jobs(generate="typed", dims=sides, count=3))
+
+
+def test_a_small_load_is_not_said_to_be_zero() -> None:
+    found = hf.simulate(MESH.replace("simulation.max_cycles", 20_000), load=0.001, progress=False)
+    mean, highest = found["channel_load_mean"], found["channel_load_max"]
+    assert 0 < mean < 0.0015
+    assert dict(found.rows)["channel load"] == f"mean {mean:.3g}, highest {highest:.3g} flits per cycle"
+    assert not dict(found.rows)["channel load"].startswith(f"mean {mean:.3f},")
+
+
+def test_keys_and_figures_can_be_asked_for() -> None:
+    assert "router.vcs" in MESH and "router" in MESH
+    assert "router.lanes" not in MESH and 3 not in MESH
+    found = hf.simulate(MESH, progress=False)
+    assert "latency" in found and "makespan" not in found
+
+
+def test_a_mistake_in_a_configuration_shows_no_other_libraries() -> None:
+    for mistake in (lambda: MESH.replace("router.vcs", 99), lambda: hf.loads("name: {"), lambda: hf.loads("name: m")):
+        with pytest.raises(hf.ConfigError) as caught:
+            mistake()
+        shown = "".join(traceback.format_exception(caught.value))
+        assert "pydantic" not in shown and "direct cause" not in shown
 
 
 def test_a_picture_is_not_named_as_something_else(tmp_path: Path) -> None:

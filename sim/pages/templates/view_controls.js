@@ -91,7 +91,7 @@
     function tell() {
       var words = [];
       if (time.moments.length) {
-        words.push((time.until.length ? "until " + V.say(time.until[state.frame], "") : "from " + V.say(time.moments[state.frame], "") + " on") + " " + time.unit);
+        words.push((time.until.length ? "until " + V.say(time.until[state.frame], "") : "from " + V.say(time.moments[state.frame], "")) + " " + time.unit + (time.until.length ? "" : " on"));
         words.push(state.down.words.length ? state.down.words.join("; ") : time.down.length ? "nothing is down" : "");
         time.tables.forEach(function (row) {
           // a bin of a series is (its begin, its end]; a moment of `net` lasts until the next one

@@ -13,8 +13,9 @@
 
   V.say = function (value, unit) {
     if (value === null || value === undefined) { return "–"; }
-    var digits = unit === "%" ? (value > 99 && value < 100 ? 3 : 1) : 3;
-    return (Math.abs(value) >= 1000 ? Math.round(value).toString() : Number(value.toFixed(digits)).toString()) + (unit === "%" ? " %" : "");
+    var digits = unit === "%" ? (value > 99 && value < 100 ? 3 : 1) : 3, size = Math.abs(value), few = unit === "%" ? 1 : 0.1;
+    var said = size >= 1000 ? Math.round(value) : size < few ? value.toPrecision(3) : value.toFixed(digits);
+    return Number(said).toString() + (unit === "%" ? " %" : "");
   };
 
   // a measure with its unit

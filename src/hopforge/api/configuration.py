@@ -69,10 +69,22 @@ class Configuration:
         found: Any = self._config.model_dump(mode="json")
         for step in undotted(key) if _KEY.fullmatch(key) else (None,):
             try:
+                if isinstance(found, str):
+                    raise TypeError("a text has no entries")
                 found = found[step]
             except (KeyError, IndexError, TypeError):
                 raise KeyError(f"{key}: the configuration of {self._name} has no such key") from None
         return found
+
+    def __contains__(self, key: object) -> bool:
+        """Tell whether the configuration has a key, set or left out."""
+        try:
+            self[key]  # type: ignore[index]
+        except (KeyError, TypeError):
+            return False
+        return True
+
+    __iter__ = None  # sections have keys of their own: `text` shows all
 
     def replace(self, key: str | Mapping[str, Any], value: Any = ...) -> "Configuration":
         """Return a new configuration with other values, checked as a file is.
@@ -89,7 +101,7 @@ class Configuration:
         Raises
         ------
         ConfigError
-            The new values are wrong, alone or together.
+            The new values are wrong, alone or together, or one key lies in another one.
 
         Examples
         --------
@@ -246,6 +258,11 @@ def _changed(source: Source, changes: Mapping[str, Any]) -> Source:
             raise TypeError(f"a key is a text as 'router.vcs', not {key!r}")
         if not _KEY.fullmatch(key):
             raise ConfigError(f"{key!r} is no key")
+    places = {undotted(key): key for key in changes}
+    for place, key in places.items():
+        for depth in range(1, len(place)):
+            if place[:depth] in places:  # which one comes first would decide
+                raise ConfigError(f"{key}: lies in {places[place[:depth]]}, which is replaced as a whole, too")
     try:
         return apply_changes(source, changes)
     except VariantError as error:

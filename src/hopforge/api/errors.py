@@ -16,11 +16,13 @@ from hopforge.model.config.load import with_place
 from hopforge.model.config.source import Source
 from hopforge.model.errors import Mistake, UserError
 
-__all__ = ["HopforgeWarning", "number_within", "placed", "several", "warn"]
+__all__ = ["HopforgeWarning", "a_number", "number_within", "numbers", "placed", "several", "warn", "yes_or_no"]
 
 _LINE = re.compile(r"(?P<line>:\d+)?(?: \(changed in Python\))?: (?P<rest>.*)", re.DOTALL)
 #: an option of a command, but not within a command that the message names
 _OPTION = re.compile(r"(?<![\w-])(?<!hopforge )--(?P<name>[a-z]+(?:-[a-z]+)*)(?![\w-])")
+#: modules of errors that a mistake in a configuration is made of
+_READERS = ("pydantic", "yaml", "hopforge.model.config")
 _KEY = re.compile(r"(?P<key>[a-z]\w*(?:\.\w+|\[\d+\])+(?=:? )|[a-z]\w*(?=: ))")
 
 
@@ -49,6 +51,8 @@ def placed(name: str, source: Source | None) -> Iterator[None]:
             message = message if source is None else with_place(message, (name, source))
             error.args = (message,)
             error._mistakes = tuple(_mistake(line, name) for line in message.split("\n"))
+            if type(error.__cause__).__module__.startswith(_READERS):  # says the same in other words
+                error.__cause__ = None
         raise
 
 
@@ -107,6 +111,43 @@ def several(name: str, given: Any) -> tuple[Any, ...]:
     return tuple(given)
 
 
+def a_number(name: str, value: Any, kind: type[float]) -> Any:
+    """Return an argument as a number of Python, int or float; None is the configuration's.
+
+    Raises
+    ------
+    TypeError
+        It is no number, or not of this kind.
+    """
+    if value is None:
+        return None
+    try:
+        fits = not _is_bool(value) and (kind(value) == value or (kind is float and _is_nan(value)))
+    except (TypeError, ValueError, OverflowError):
+        fits = False
+    if not fits:
+        raise TypeError(f"{name} must be {'a whole number' if kind is int else 'a number'}, not {value!r}")
+    return kind(value)
+
+
+def numbers(name: str, given: Any, kind: type[float]) -> tuple[Any, ...]:
+    """Return an argument that is a sequence of numbers, at least one (`a_number`).
+
+    Raises
+    ------
+    TypeError
+        It is no sequence, or one of them is no number.
+    UserError
+        It is empty.
+    """
+    found = several(name, given)
+    if not found:
+        raise UserError(f"{name} must not be empty")
+    if None in found:
+        raise TypeError(f"{name} must hold numbers, not None")
+    return tuple(a_number(name, each, kind) for each in found)
+
+
 def number_within(name: str, value: Any, least: float, most: float | None = None) -> Any:
     """Return an argument as a number of Python, of the type of `least`; None is the configuration's.
 
@@ -117,19 +158,32 @@ def number_within(name: str, value: Any, least: float, most: float | None = None
     UserError
         It is too small or too large, or not a number (NaN).
     """
-    if value is None:
+    found = a_number(name, value, type(least))
+    if found is None:
         return None
-    kind = type(least)
-    try:
-        fits = not isinstance(value, bool) and kind(value) == value
-    except (TypeError, ValueError, OverflowError):
-        fits = False
-    if kind is float and isinstance(value, Real) and value != value:  # noqa: PLR0124 - NaN
-        raise UserError(f"{name} must be at least {least:g}, not {value}")
-    if not fits:
-        raise TypeError(f"{name} must be {'a whole number' if kind is int else 'a number'}, not {value!r}")
-    if value < least:
+    if _is_nan(found) or value < least:
         raise UserError(f"{name} must be at least {least:g}, not {value}")
     if most is not None and value > most:
         raise UserError(f"{name} must be at most {most:.12g}, not {value}")
-    return kind(value)
+    return found
+
+
+def yes_or_no(name: str, value: Any) -> bool:
+    """Return an argument that is true or false: a text or a list in its place is a mistake.
+
+    Raises
+    ------
+    TypeError
+        It is something else.
+    """
+    if not _is_bool(value):
+        raise TypeError(f"{name} must be true or false, not {value!r}")
+    return bool(value)
+
+
+def _is_bool(value: Any) -> bool:
+    return isinstance(value, bool) or getattr(getattr(value, "dtype", None), "kind", "") == "b"  # that of numpy
+
+
+def _is_nan(value: Any) -> bool:
+    return isinstance(value, Real) and value != value  # noqa: PLR0124

@@ -9,7 +9,7 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from hopforge.api.configuration import Configuration, configuration
-from hopforge.api.errors import number_within
+from hopforge.api.errors import a_number, number_within, yes_or_no
 from hopforge.api.result import Call, called, html_rows, refuse_unknown
 from hopforge.api.writing import forced
 from hopforge.model.errors import UserError
@@ -134,13 +134,15 @@ def generate(
     """
     if what not in _PARTS:
         refuse_unknown("what", str(what), _PARTS)
-    given = {"router": router, "shared_read": shared_read, "period_ns": period_ns}
+    given = {
+        "router": number_within("router", router, 0), "period_ns": a_number("period_ns", period_ns, float),
+        "shared_read": None if shared_read is None else yes_or_no("shared_read", shared_read),
+    }  # fmt: skip
     options = {name: value for name, value in given.items() if value is not None}
     for name in options:
         if name not in _PARTS[what].options:
             parts = " or ".join(part for part, each in _PARTS.items() if name in each.options)
             raise UserError(f"{name} is for {parts} only, not for {what}")
-    router = number_within("router", router, 0)
     with called(configuration(config), f"gen {what}", "generate", what=what, **options) as call:
         module, function = _PARTS[what].place.split(":")
         write: Callable[..., Any] = getattr(import_module(module), function)

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from hopforge.api.configuration import Configuration, configuration
-from hopforge.api.errors import number_within
+from hopforge.api.errors import number_within, yes_or_no
 from hopforge.api.progress import Progress, shown
 from hopforge.api.result import Result, called
 from hopforge.model.config import Config
@@ -97,7 +97,8 @@ def hits(
     prefetch = number_within("prefetch", prefetch, 1)
     prefetch_cycles = number_within("prefetch_cycles", prefetch_cycles, 1)
     refill = number_within("refill", refill, 0)
-    tcam_cycles = number_within("tcam_cycles", tcam_cycles, 0)
+    tcam_cycles = number_within("tcam_cycles", tcam_cycles, 0) or 0
+    bounds, sizes = yes_or_no("bounds", bounds), yes_or_no("sizes", sizes)
     with called(
         configuration(config), "hits", "hits", bounds=None if bounds else False, sizes=sizes or None,
         prefetch=prefetch, prefetch_cycles=prefetch_cycles, refill=refill, eject=eject, tcam_cycles=tcam_cycles or None,

@@ -1,7 +1,6 @@
 """Jobs that share a machine: what `hopforge jobs` runs."""
 
 import math
-import operator
 import os
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -9,8 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from hopforge.api.errors import a_number, number_within, several, yes_or_no
 from hopforge.api.progress import Progress, shown
 from hopforge.api.result import Result, file_call
+from hopforge.model.seeds import MOST_SEED
 from hopforge.model.workload.job_log import JobLog, read_log
 from hopforge.model.workload.lublin import KINDS, draw_log
 from hopforge.sim.jobs.placement import PLACEMENTS
@@ -20,6 +21,8 @@ from hopforge.sim.jobs.space_sharing import SCHEDULERS
 from hopforge.sim.jobs.tables import summary_rows
 
 __all__ = ["jobs"]
+
+_MOST_JOBS, _MOST_PPN = 1_000_000, 1 << 20
 
 
 class _JobsFound:
@@ -88,8 +91,19 @@ def jobs(
     UserError
         A log, a machine or a value that is no good.
     """
+    ppn, count = number_within("ppn", ppn, 1, _MOST_PPN), number_within("count", count, 1, _MOST_JOBS)
+    seed, interference = number_within("seed", seed, 0, MOST_SEED), yes_or_no("interference", interference)
+    if seed is None or count is None:
+        raise TypeError(f"{'seed' if seed is None else 'count'} must be a whole number, not None")
+    groups = tuple(number_within("groups", each, 1) for each in several("groups", groups))
+    if not isinstance(schedulers, str):
+        schedulers = several("schedulers", schedulers)
+    if not isinstance(placements, str):
+        placements = several("placements", placements)
+    sizes = _sizes(dims)
     options = {
-        "dims": dims, "ppn": ppn, "schedulers": schedulers if tuple(schedulers) != ("fcfs", "easy") else None,
+        "dims": sizes[0] if sizes and len(sizes) == 1 else sizes, "ppn": ppn,
+        "schedulers": schedulers if tuple(schedulers) != ("fcfs", "easy") else None,
         "placements": placements if tuple(placements) != ("linear",) else None, "groups": groups or None,
         "generate": generate, "count": count if count != 1000 else None, "interference": interference or None,
         "seed": seed if seed != 1 else None,
@@ -98,7 +112,6 @@ def jobs(
     with call.named():
         _check_names("schedulers", schedulers, SCHEDULERS)
         _check_names("placements", placements, PLACEMENTS)
-        sizes = _sizes(dims)
         if sizes is not None and (not sizes or min(sizes) < 1):
             raise JobsError(f"dims must be numbers from 1, not {dims}")
         read = _log(log, generate, count, sizes, ppn, seed)
@@ -116,14 +129,15 @@ def jobs(
 def _check_names(what: str, given: Sequence[str], known: Iterable[str]) -> None:
     names = list(known)
     if isinstance(given, str) or not given or not set(given) <= set(names):
-        raise JobsError(f"{what} must be some of {', '.join(names)}, not {given!r}")
+        shown_names = given if isinstance(given, str) else list(given)
+        raise JobsError(f"{what} must be some of {', '.join(names)}, not {shown_names!r}")
 
 
 def _sizes(dims: int | Sequence[int] | None) -> tuple[int, ...] | None:
     if dims is None:
         return None
     try:
-        return tuple(operator.index(each) for each in (dims if isinstance(dims, Iterable) else (dims,)))
+        return tuple(a_number("dims", each, int) for each in (dims if isinstance(dims, Iterable) else (dims,)))
     except TypeError as error:
         raise TypeError(f"dims must be whole numbers as (8, 8, 4), not {dims!r}") from error
 
@@ -134,8 +148,6 @@ def _log(
 ) -> JobLog:  # fmt: skip
     if (log is None) == (generate is None):
         raise JobsError("name either a log or generate")
-    if ppn is not None and ppn < 1:
-        raise JobsError(f"ppn must be at least 1, not {ppn}")
     if log is not None:
         try:
             return read_log(Path(log))
@@ -145,8 +157,6 @@ def _log(
         raise JobsError(f"generate must be one of {', '.join(KINDS)}, not {generate!r}")
     if dims is None:
         raise JobsError("generate needs a machine: dims")
-    if count < 1:
-        raise JobsError(f"count must be at least 1, not {count}")
     check_nodes(math.prod(dims))
     try:
         return draw_log(generate, count, math.prod(dims) * (ppn or 1), np.random.default_rng(seed))

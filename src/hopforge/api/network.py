@@ -62,6 +62,8 @@ def network(
     for key in ("topology", "name"):
         if key in sections:
             raise TypeError(f"{key} is made of the graph; replace(\"{key}.KEY\", VALUE) changes it")
+    if isinstance(graph, type):
+        raise TypeError(f"expected a graph of networkx or an adjacency matrix, not the class {graph.__name__}")
     data = from_networkx(graph, _NAME) if hasattr(graph, "is_directed") else _matrix(graph)
     check_connected(data.edges, data.routers, _NAME)
     path = keep_graph(name, _node_link(data))

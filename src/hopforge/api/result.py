@@ -324,6 +324,12 @@ class Result:
             raise KeyError(f"{name}; known: {known}")
         return self.values[name]
 
+    def __contains__(self, name: object) -> bool:
+        """Tell whether something was measured under a name."""
+        return name in self.values
+
+    __iter__ = None  # `values` and `tables` are gone through
+
     def __repr__(self) -> str:
         """Return what the command shows."""
         width = max((len(subject) for subject, _ in self.rows), default=0)

@@ -4,13 +4,16 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
-from hopforge.api.errors import several
+from hopforge.api.errors import a_number, number_within, numbers, several, yes_or_no
 from hopforge.api.progress import Progress, shown
 from hopforge.api.result import Result, file_call
+from hopforge.model.seeds import MOST_SEED
 from hopforge.sim.hits.rule_caches import RuleCaches
 from hopforge.sim.hits.rule_settings import RuleSettings
 
 __all__ = ["rules"]
+
+_MOST_HOPS = 1 << 20
 
 
 def rules(
@@ -63,10 +66,18 @@ def rules(
     UserError
         A table or a value that is no good.
     """
+    whole = {"lookups": lookups, "updates": updates, "flows": flows, "fill": fill, "seed": seed}
+    for name, value in whole.items():
+        if value is None:
+            raise TypeError(f"{name} must be a whole number, not None")
+        whole[name] = a_number(name, value, int)
+    number_within("seed", seed, 0, MOST_SEED)
+    hops = number_within("hops", hops, 1, _MOST_HOPS)
     settings = RuleSettings(
-        policies=several("policies", policies), sizes=several("sizes", sizes), zipfs=several("zipfs", zipfs),
-        lookups=lookups, updates=updates, flows=flows, seed=seed, invalidation=invalidation, fill=fill, guard=guard,
-        overlap_graph=overlap_graph, ways=ways, index_bits=index_bits,
+        policies=several("policies", policies), sizes=numbers("sizes", sizes, int),
+        zipfs=numbers("zipfs", zipfs, float), invalidation=invalidation, guard=yes_or_no("guard", guard),
+        overlap_graph=yes_or_no("overlap_graph", overlap_graph), ways=a_number("ways", ways, int),
+        index_bits=a_number("index_bits", index_bits, int), **whole,
     )  # fmt: skip
     normal = RuleSettings()
     options = {key: value for key, value in vars(settings).items() if value != getattr(normal, key)}

@@ -116,6 +116,8 @@ def sweep(
         The configuration is no good for it.
     """
     workers = number_within("workers", workers, 1)
+    if not isinstance(dask, str | None):
+        raise TypeError(f"dask must be the address of a scheduler, not {dask!r}")
     kept = check_folder(output)
     with called(configuration(config), "sweep", "sweep", output=output, workers=workers, dask=dask) as call:
         found = SweepFound(call.config)

@@ -439,6 +439,17 @@ window.addEventListener("load", function () { setTimeout(function () {
 </script></body>"""
 
 
+#: what numbers look like, large and small, with and without a unit
+SAY_SCRIPT = """
+<script>
+window.addEventListener("load", function () {
+  var said = [0, 0.0004, 0.00144, 0.0123, 0.25, 7, 12345.6].map(function (one) { return HopforgeView.say(one, ""); });
+  said = said.concat([0.04, 41.26, 99.9512].map(function (one) { return HopforgeView.say(one, "%"); }));
+  document.body.innerHTML = "<pre id=told>" + JSON.stringify({ said: said, errors: window.failures }) + "</pre>";
+});
+</script></body>"""
+
+
 def told_by_a_browser(page: Path, folder: Path, width_px: int, script: str = BROWSER_SCRIPT) -> dict:
     text = page.read_text(encoding="utf-8").replace(
         "<script>",
@@ -478,6 +489,15 @@ def test_in_a_browser(results: Path, tmp_path: Path, name: str, width_px: int) -
         "ink": True, "first": "Router 0", "next": "Router 3", "none": "", "typed": "Router 5", "clicked": True,
         "overflow": False, "errors": [], "foot": [True, True],
     }  # fmt: skip
+
+
+@pytest.mark.skipif(shutil.which("chromium") is None, reason="needs chromium (make setup installs it)")
+def test_small_numbers_are_not_said_to_be_zero(results: Path, tmp_path: Path) -> None:
+    page = tmp_path / "view.html"
+    assert CliRunner().invoke(cli.app, ["view", str(results / "net"), "-o", str(page)]).exit_code == 0
+    assert told_by_a_browser(page, tmp_path, 1200, SAY_SCRIPT) == {"errors": [], "said": [
+        "0", "0.0004", "0.00144", "0.0123", "0.25", "7", "12346", "0.04 %", "41.3 %", "99.951 %",
+    ]}  # fmt: skip
 
 
 @pytest.mark.skipif(shutil.which("chromium") is None, reason="needs chromium (make setup installs it)")
