@@ -131,7 +131,11 @@ def _lines(found: Comparison, rows: pd.DataFrame) -> list[Line]:
 def _number(value: Any, form: str = ".5g") -> str:
     if isinstance(value, str):
         return value
-    return "–" if value is None or not np.isfinite(value) else format(value, form).replace("-", "−")
+    if value is None or not np.isfinite(value):
+        return "–"
+    if form == ".5g" and 1e5 <= abs(value) < 1e15:  # else it would have an exponent
+        form = ",.0f"
+    return format(value, form).replace("-", "−")
 
 
 def _short(value: Any) -> str:

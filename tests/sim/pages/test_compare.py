@@ -50,6 +50,12 @@ def test_seeds_are_compared_as_welch_does(seed: int) -> None:
     assert found["verdict"] == ("differs" if test.pvalue < 0.05 else "not told apart")
 
 
+def test_large_figures_are_shown_without_exponents() -> None:
+    found = compare_results(subject("a", runs([787510.0, 787520.0])), subject("b", runs([20.0, 99999.0])))
+    (line,) = (line for line in compare_write.comparison_lines(found) if "latency" in line)
+    assert line[1:5] == ["787,515", "50010", "−737,506", "−93.65"]
+
+
 def test_single_runs_are_compared_by_their_own_intervals() -> None:
     one = compare_results(subject("a", runs([20.0])), subject("b", runs([21.3])))
     two = compare_results(subject("a", runs([20.0])), subject("b", runs([21.5])))
