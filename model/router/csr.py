@@ -104,7 +104,7 @@ def _constants(params: RouterParams) -> Iterator[Register]:
     fields.append(_const("speculation", lsb, 1, int(params.speculation), "heads ask for the switch ahead of their VC"))
     if params.lookahead is not None:
         fields.append(_const("lookahead", lsb + 1, 1, 1, "heads bring their route along"))
-    if params.vc_arbiter != params.arbiter:
+    if params.vc_arbiter != params.arbiter and params.va in ("input_first", "output_first"):
         kinds = _CHOICES["arbiter"]
         text = ", ".join(f"{number} {choice}" for number, choice in enumerate(kinds))
         fields.append(_const("va_arbiter", lsb + 2, 1, kinds.index(params.vc_arbiter), f"of va, another one: {text}"))

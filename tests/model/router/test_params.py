@@ -4,6 +4,7 @@ from typing import Any
 import pytest
 
 from hopforge.model.lookup.params import LookupParams
+from hopforge.model.router.csr import router_csr_map
 from hopforge.model.router.params import Route, RouterParams
 
 SMALL = {"ports": 3, "vcs": 2, "buffer_flits": 4}
@@ -20,6 +21,7 @@ RULE = ((((1, 2, 3),) * 2,) * 3,)
         ({"rc_cycles": -1}, "rc_cycles must be in 0 to 255, not -1"),
         ({"switching": "saf"}, "switching must be one of wormhole, vct, not 'saf'"),
         ({"va": "x"}, "va must be one of input_first, output_first, wavefront, max_size, free_queue, not 'x'"),
+        ({"va_arbiter": "lru"}, "va_arbiter must be one of None, round_robin, matrix, not 'lru'"),
         ({"vc_release": "never"}, "vc_release must be one of tail, credits, not 'never'"),
         ({"neighbour_flits": (4, 4)}, "neighbour_flits must have ports=3 numbers, not 2"),
         ({"neighbour_flits": (4, 0, 4)}, "neighbour_flits[1] must be in 1 to 65535, not 0"),
@@ -60,3 +62,13 @@ def test_what_follows_from_the_parameters() -> None:
     assert (ruled.credits(1), ruled.vc_mask(0, 0, 1, 1), ruled.escape_mask(0, 0, 1, 1)) == (2, 2, 3)
     assert ruled.adaptive
     assert ruled.escapes
+
+
+@pytest.mark.parametrize(("changes", "value"), [
+    ({}, None), ({"va_arbiter": "round_robin"}, None), ({"va_arbiter": "matrix"}, 1),
+    ({"arbiter": "matrix", "va_arbiter": "round_robin", "va": "input_first"}, 0),
+    ({"va_arbiter": "matrix", "va": "wavefront"}, None), ({"va_arbiter": "matrix", "va": "free_queue"}, None),
+])  # fmt: skip
+def test_a_register_tells_arbiters_of_va_where_they_are_others(changes: dict[str, Any], value: int | None) -> None:
+    found = router_csr_map(RouterParams(**(SMALL | changes)))["PARAMS"]
+    assert found.decode(found.reset).get("va_arbiter") == value
