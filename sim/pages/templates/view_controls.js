@@ -342,6 +342,7 @@
   var networks = JSON.parse(holder.textContent);
   document.querySelectorAll(".network").forEach(function (box) {
     var data = networks[Number(box.dataset.network)], begin = function () { if (!box.started) { box.started = true; new Viewer(box, data); } };
+    window.addEventListener("beforeprint", begin);
     if (!("IntersectionObserver" in window)) { begin(); return; }
     if (box.getBoundingClientRect().top < window.innerHeight + 400) { begin(); return; }
     var watcher = new IntersectionObserver(function (entries) {

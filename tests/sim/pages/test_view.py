@@ -450,6 +450,17 @@ window.addEventListener("load", function () {
 </script></body>"""
 
 
+PRINT_SCRIPT = """
+<script>
+window.addEventListener("load", function () {
+  var box = document.querySelector(".network"), before = Boolean(box.started);
+  window.dispatchEvent(new Event("beforeprint"));
+  var told = { begun: [before, Boolean(box.started)], errors: window.failures };
+  document.body.innerHTML = "<pre id=told>" + JSON.stringify(told) + "</pre>";
+});
+</script></body>"""
+
+
 def told_by_a_browser(page: Path, folder: Path, width_px: int, script: str = BROWSER_SCRIPT) -> dict:
     text = page.read_text(encoding="utf-8").replace(
         "<script>",
@@ -498,6 +509,16 @@ def test_small_numbers_are_not_said_to_be_zero(results: Path, tmp_path: Path) ->
     assert told_by_a_browser(page, tmp_path, 1200, SAY_SCRIPT) == {"errors": [], "said": [
         "0", "0.0004", "0.00144", "0.0123", "0.25", "7", "12346", "0.04 %", "41.3 %", "99.951 %",
     ]}  # fmt: skip
+
+
+@pytest.mark.skipif(shutil.which("chromium") is None, reason="needs chromium (make setup installs it)")
+def test_a_network_below_the_fold_is_drawn_when_the_page_is_printed(results: Path, tmp_path: Path) -> None:
+    page = tmp_path / "view.html"
+    assert CliRunner().invoke(cli.app, ["view", str(results / "net"), "-o", str(page)]).exit_code == 0
+    text = page.read_text(encoding="utf-8")
+    assert text.count('<body class="wide">') == 1
+    page.write_text(text.replace('<body class="wide">', '<body><div style="height: 9000px"></div>'), encoding="utf-8")
+    assert told_by_a_browser(page, tmp_path, 1200, PRINT_SCRIPT) == {"begun": [False, True], "errors": []}
 
 
 @pytest.mark.skipif(shutil.which("chromium") is None, reason="needs chromium (make setup installs it)")
