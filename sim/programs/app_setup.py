@@ -359,7 +359,8 @@ def program_workload(config: Config) -> ProgramWorkload:
     if not isinstance(config.workload, ProgramWorkload):
         raise ApplicationError(
             "workload: a program is needed "
-            "(kind: npb, matrix_product, bfs, himeno, dpsnn, training, collective, trace or chakra)"
+            "(kind: npb, matrix_product, bfs, himeno, dpsnn, training, collective, trace or chakra; "
+            "hopforge app and sweep also run several: jobs)"
         )
     return config.workload
 
