@@ -1,7 +1,7 @@
 """Sections `router` and `packet`: routers of flits, and what routers of packets have beside it."""
 
 from collections.abc import Iterator
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Protocol
 
 from pydantic import Field, PrivateAttr
 
@@ -69,7 +69,28 @@ def choice_ahead_problem(va: str, route_computation: str, rc_cycles: int, switch
     return None
 
 
-class RouterConfig(Section):
+class _HasArbiters(Protocol):
+    @property
+    def arbiter(self) -> str: ...
+    @property
+    def va_arbiter(self) -> str | None: ...
+
+
+class VcArbiter:
+    """What `arbiter` and `va_arbiter` of a router say of its VC allocator."""
+
+    @property
+    def vc_arbiter(self: _HasArbiters) -> str:
+        """Arbiters of the VC allocator: its own, or those of both allocators."""
+        return self.arbiter if self.va_arbiter is None else self.va_arbiter
+
+    @property
+    def vc_arbiter_key(self: _HasArbiters) -> str:
+        """Key that says them."""
+        return "arbiter" if self.va_arbiter is None else "va_arbiter"
+
+
+class RouterConfig(VcArbiter, Section):
     """Every router of the network (docs/definitions/router.md, docs/definitions/router-models.md)."""
 
     _times_of_file: bool = PrivateAttr(default=True)
@@ -254,16 +275,6 @@ class RouterConfig(Section):
                 yield Problem("sa", problem)
         if self.lookahead:
             yield from self._lookahead_problems()
-
-    @property
-    def vc_arbiter(self) -> str:
-        """Arbiters of `va`."""
-        return self.arbiter if self.va_arbiter is None else self.va_arbiter
-
-    @property
-    def vc_arbiter_key(self) -> str:
-        """Key that says the arbiters of `va`."""
-        return "arbiter" if self.va_arbiter is None else "va_arbiter"
 
     @property
     def sped_up(self) -> str:

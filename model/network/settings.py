@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hopforge.model.config import Config
+from hopforge.model.config.router import VcArbiter
 from hopforge.model.network.core.kinds import (
     DRAWN,
     FAIR_WAVEFRONT,
@@ -55,7 +56,7 @@ Script = tuple[NDArray[Any], NDArray[Any], NDArray[Any], NDArray[Any]]
 
 
 @dataclass(frozen=True)
-class RouterParameters:
+class RouterParameters(VcArbiter):
     """Parameters of every router (docs/definitions/router.md, Parameters); times in cycles.
 
     Attributes
@@ -131,11 +132,6 @@ class RouterParameters:
                 raise NetworkError(f"{name} must be {limit}, not {value}")
         if int(np.min(self.link_latency_cycles)) < 1:
             raise NetworkError(f"link_latency_cycles must be at least 1, not {int(np.min(self.link_latency_cycles))}")
-
-    @property
-    def vc_arbiter(self) -> str:
-        """Arbiters of VA: its own, or those of both allocators."""
-        return self.arbiter if self.va_arbiter is None else self.va_arbiter
 
     @property
     def vc_iterations(self) -> int:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, fields
 from typing import Literal
 
 from hopforge.model.config.limits import AHEAD_ASKERS_MAX, asker_bits
-from hopforge.model.config.router import choice_ahead_problem, hidden_cycles_problem
+from hopforge.model.config.router import VcArbiter, choice_ahead_problem, hidden_cycles_problem
 from hopforge.model.lookup.params import LookupParams
 from hopforge.model.numbers.code_word import PROTECTIONS, Protection
 from hopforge.model.router.quality import Quality
@@ -153,7 +153,7 @@ class LookAhead:
 
 
 @dataclass(frozen=True, kw_only=True)
-class RouterParams:
+class RouterParams(VcArbiter):
     """One router, everything decided (docs/definitions/router.md).
 
     Parameters
@@ -258,16 +258,6 @@ class RouterParams:
     def protected(self) -> tuple[Protection, ...]:
         """The protection, if there is one."""
         return () if self.protection is None else (self.protection,)
-
-    @property
-    def vc_arbiter(self) -> str:
-        """Arbiters of the VC allocator."""
-        return self.arbiter if self.va_arbiter is None else self.va_arbiter
-
-    @property
-    def vc_arbiter_key(self) -> str:
-        """Where the arbiters of the VC allocator are given."""
-        return "arbiter" if self.va_arbiter is None else "va_arbiter"
 
     @property
     def header_bits(self) -> int:

@@ -3,7 +3,7 @@
 import itertools
 import json
 import re
-from collections.abc import Callable, Hashable, Iterable, Iterator
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -239,7 +239,7 @@ def read_graphml(path: Path) -> GraphData:
         graph = nx.parse_graphml(text, force_multigraph=True)
         nodes, edges = (list(ElementTree.fromstring(text).iter(f"{_GRAPHML}{kind}")) for kind in ("node", "edge"))
         links = [(edge.get("source"), edge.get("target"), edge.get("id")) for edge in edges]
-        _check_parts((node.get("id") for node in nodes), links, graph.is_directed(), str(path))
+        _check_parts([node.get("id") for node in nodes], links, graph, str(path))
     except (ElementTree.ParseError, nx.NetworkXError, KeyError, ValueError, TypeError, AttributeError) as error:
         raise TopologyError(str(path), f"not GraphML: {_reason(error)}") from error
     return from_networkx(graph, str(path))
@@ -261,14 +261,14 @@ def read_node_link(path: Path) -> GraphData:
         edges = "links" if "links" in data else "edges"
         nodes = [node.get("id", number) for number, node in enumerate(data["nodes"])]
         links = [(link["source"], link["target"], link.get("key")) for link in data[edges]]
-        _check_parts(nodes, links, bool(data.get("directed")), str(path))
         graph = nx.node_link_graph({**data, "multigraph": True}, edges=edges)
+        _check_parts(nodes, links, graph, str(path))
     except (ValueError, nx.NetworkXError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise TopologyError(str(path), f"not node-link JSON: {_reason(error)}") from error
     return from_networkx(graph, str(path))
 
 
-def _check_parts(nodes: Iterable[Any], links: Iterable[tuple[Any, Any, Any]], directed: bool, name: str) -> None:
+def _check_parts(nodes: Sequence[Any], links: Sequence[tuple[Any, Any, Any]], graph: Any, name: str) -> None:
     """Refuse what networkx merges or adds in silence.
 
     Two nodes of one name are one there, two links (source, target, key) of one key as well, and the end of a link that
@@ -285,11 +285,16 @@ def _check_parts(nodes: Iterable[Any], links: Iterable[tuple[Any, Any, Any]], di
         for end in ends:
             if end not in known:
                 raise TopologyError(name, f"link {number} (from 0 on) ends at {end!r}, which is no node")
-        one = (ends if directed else frozenset(ends), key)
+        one = (ends if graph.is_directed() else frozenset(ends), key)
         if key is not None and one in keys:
             between = f"link {number} (from 0 on) between {ends[0]!r} and {ends[1]!r}"
             raise TopologyError(name, f"{between} has the key {key!r} of another one")
         keys.add(one)
+    for what, there, read in (
+        ("nodes", len(nodes), graph.number_of_nodes()), ("links", len(links), graph.number_of_edges()),
+    ):  # fmt: skip
+        if there != read:  # nested graphs, keys of some links only
+            raise TopologyError(name, f"networkx reads {read} of {there} {what}; give parallel links keys of their own")
 
 
 def _hashable(node: Any) -> Hashable:

@@ -6,9 +6,8 @@ from typing import Any, TypeVar
 
 import pandas as pd
 
-from hopforge.model.errors import UserError
 from hopforge.sim.pages.find import ResultSet
-from hopforge.sim.pages.network_result import result_config
+from hopforge.sim.pages.network_result import variant_configs
 from hopforge.sim.pages.outcome import Deviations, deviations, outcome, percent_words, synthesized
 from hopforge.sim.pages.report import Column, Fact, Section, Table, thousands
 
@@ -137,20 +136,9 @@ def _network(result: ResultSet) -> Iterator[Fact]:
             yield Fact(f"{which} network", str(words[0] or "not known"), "; ".join(filter(None, (words[1], note))))
     elif not ("synth" in result.tables and set(_FIXED_BLOCKS) & set(result.command.split())):
         kind = "synth" if "synth" in result.tables else result.kind
-        known = {name: network_words(each, kind) for name, each in _configs(result).items()}
+        known = {name: network_words(each, kind) for name, each in variant_configs(result).items()}
         said = {name: (what.replace("_", " "), note) for name, (what, note) in known.items()}
         yield from _by_variant("network", said)
-
-
-def _configs(result: ResultSet) -> dict[str, Mapping[str, Any]]:
-    """Return the configuration of every variant of a sweep; without variants the only one, under an empty name."""
-    simulation = result.config.get("simulation")
-    if result.kind != "sweep" or not (isinstance(simulation, Mapping) and simulation.get("variants")):
-        return {"": result.config}
-    try:
-        return {name: each.model_dump(mode="json") for name, each in result_config(result).variants.items()}
-    except UserError:  # of another version: what its variants change is not known
-        return {}
 
 
 def _by_variant(label: str, said: Mapping[str, tuple[str, str]]) -> Iterator[Fact]:
@@ -199,7 +187,7 @@ def _traffic(result: ResultSet) -> Iterator[Fact]:
     elif result.kind == "cosim":
         yield Fact("hardware", str(result.metadata.get("top", "?")), "random traffic, beside its golden model")
     elif result.kind not in _WITHOUT_FLITS and isinstance(traffic, Mapping) and traffic:
-        yield from _by_variant("traffic", {name: _sent(each) for name, each in _configs(result).items()})
+        yield from _by_variant("traffic", {name: _sent(each) for name, each in variant_configs(result).items()})
     elif result.kind == "bounds":
         yield Fact("traffic", str(traffic.get("file") or traffic.get("pattern", "?")), "")
 

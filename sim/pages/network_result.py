@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -15,7 +16,15 @@ from hopforge.model.topology import Topology
 from hopforge.model.topology.configured import configured_network, network_topology
 from hopforge.sim.pages.find import ResultSet
 
-__all__ = ["NETWORK_KINDS", "channel_values", "has_network", "network_of", "result_config", "table_columns"]
+__all__ = [
+    "NETWORK_KINDS",
+    "channel_values",
+    "has_network",
+    "network_of",
+    "result_config",
+    "table_columns",
+    "variant_configs",
+]
 
 #: commands whose results have a network of simulated routers
 _SIMULATED = ("net", "series", "trace")
@@ -48,6 +57,20 @@ def result_config(result: ResultSet) -> Config:
     except ConfigError as error:
         first = str(error).split("\n", maxsplit=1)[0]
         raise UserError(re.sub(r"(metadata\.json):\d+:", r"\1:", first)) from error
+
+
+def variant_configs(result: ResultSet) -> dict[str, Mapping[str, Any]]:
+    """Return the configuration of every variant of a sweep, with all defaults; none if this version cannot read it.
+
+    Without variants it is the only one, as it was noted, under an empty name.
+    """
+    simulation = result.config.get("simulation")
+    if result.kind != "sweep" or not (isinstance(simulation, Mapping) and simulation.get("variants")):
+        return {"": result.config}
+    try:
+        return {name: each.model_dump(mode="json") for name, each in result_config(result).variants.items()}
+    except UserError:
+        return {}
 
 
 def network_of(result: ResultSet, config: Config) -> Topology:

@@ -10,6 +10,7 @@ from hopforge.model.config.traffic import TrafficConfig
 from hopforge.model.output.times import time_words
 from hopforge.sim.pages.bench_outcome import bench_facts
 from hopforge.sim.pages.find import ResultSet
+from hopforge.sim.pages.network_result import variant_configs
 from hopforge.sim.pages.report import Fact, thousands
 from hopforge.sim.run.knee import knee_of, knee_words
 
@@ -51,9 +52,7 @@ def _sweep(result: ResultSet) -> Iterator[Fact]:
 
 def _highest_load(result: ResultSet, variant: str) -> float:
     """Return the most that the source of a variant offers; 1 where the result does not tell."""
-    traffic = dict(result.config.get("traffic", {}))
-    changes = result.config.get("simulation", {}).get("variants", {}).get(variant, {})
-    traffic |= {key.removeprefix("traffic."): value for key, value in changes.items() if key.startswith("traffic.")}
+    traffic = variant_configs(result).get(variant, {}).get("traffic", {})
     given = {key: traffic[key] for key in ("source", "burst_cycles", "burst_load") if key in traffic}
     return TrafficConfig.model_validate(given).highest_load
 

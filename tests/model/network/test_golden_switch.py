@@ -260,7 +260,7 @@ def drawn(seed: int) -> tuple[str, str]:
         keys["speculation"] = r.choice([True, *["shared"] * shares, *["yielding"] * (2 * yields)])
     if {"islip", "pim"} & {keys["va"], keys["sa"]} and "arbiter" not in keys:
         keys["allocator_iterations"] = r.choice([1, 2, 3])
-    own = random.Random(-seed)
+    own = random.Random(seed + 1000)
     if own.random() < 0.5 and (keys["va"] != "islip" or keys.get("allocator_iterations", 1) == 1):
         keys["va_arbiter"] = own.choice(["matrix", "round_robin"])
     of_va = keys.get("va_arbiter", keys.get("arbiter"))

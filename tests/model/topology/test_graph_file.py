@@ -133,6 +133,10 @@ def test_names_and_hosts_of_a_graph(tmp_path: Path) -> None:
          r"a.json: link 0 \(from 0 on\) ends at '1', which is no node"),
         ("a.json", '{"nodes": [{"id": [0, 1]}, {"id": 1}], "edges": [{"source": [0, 1], "target": 1, "key": 0}, '
          '{"source": 1, "target": [0, 1], "key": 0}]}', r"link 1 .* 1 and \(0, 1\) has the key 0 of another one"),
+        ("a.json", '{"nodes": [{"id": 0}, {"id": 1}], "edges": [{"source": 0, "target": 1}, '
+         '{"source": 0, "target": 1, "key": 0}]}', r"a.json: networkx reads 1 of 2 links; give parallel links keys of"),
+        ("a.graphml", GRAPHML.format('<node id="a"><graph><node id="b"/></graph></node>'),
+         r"networkx reads 1 of 2 nodes"),
         ("a.graphml", GRAPHML.format('<node id="a"/><node id="b"/><node id="a"/>'),
          r"a.graphml: node 'a' stands there"),
         ("a.graphml", GRAPHML.format('<node id="a"/><edge source="a" target="b"/>'),

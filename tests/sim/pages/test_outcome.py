@@ -308,11 +308,14 @@ def test_the_latency_of_what_did_not_arrive_is_no_value() -> None:
     assert plot.columns["latency"] == [12, None, 9]
 
 
-def test_a_sweep_of_bursts_ends_at_the_most_that_they_offer() -> None:
+@pytest.mark.parametrize("whole", [False, True])
+def test_a_sweep_of_bursts_ends_at_the_most_that_they_offer(whole: bool) -> None:
     """As the command says: pauses of a cycle leave 9/10 of .3; the other variant ends before its knee."""
-    bursts = {"traffic.source": "on_off", "traffic.burst_load": 0.3, "traffic.burst_cycles": 9}
-    config = MESH | {"simulation": {"variants": {"zebra": bursts, "ant": {}}}}
+    bursts = {"source": "on_off", "burst_load": 0.3, "burst_cycles": 9}
+    changes = {"traffic": bursts} if whole else {f"traffic.{key}": value for key, value in bursts.items()}
+    config = MESH | {"name": "x", "simulation": {"variants": {"zebra": changes, "ant": {}}}}
     curve = {"variant": ["zebra", "ant"], "load": [0.27, 0.27], "saturated": [False] * 2, "accepted": [0.27] * 2}
-    found = outcome(ResultSet("x", {"config": config}, {"curve": pd.DataFrame(curve)}))
+    metadata = {"config": config, "command": ["hopforge", "sweep", "x.yml"]}
+    found = outcome(ResultSet("x", metadata, {"curve": pd.DataFrame(curve)}))
     said = [(fact.label, fact.value) for fact in found]
     assert said == [("zebra saturates", "never"), ("ant saturates", "above 0.27")]
