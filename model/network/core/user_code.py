@@ -336,6 +336,12 @@ _WORDS = {
     FOREIGN_TABLE: "an algorithm that learns cannot use aggregated links",
     WRONG_HOST: "out[{which}] names port {value}, where another host is than the packet's",
 }
+#: where the value is what `candidate` puts in place of one that does not fit
+_UNFIT_WORDS = {
+    (NO_PORT, PORT_VALUES - 1): f"out[{{which}}] names a port below 0 or above {PORT_VALUES - 2}; "
+    "ports are 0 to {last_port}",
+    (NO_VC, 0): "out[{which}] names no VC that exists; its mask must name some of VC 0 to {last_vc}, and no others",
+}
 _INDEX_WORDS = {
     "table": "index {value} of table, which has {bound} entries",
     "memory": "index {value} of memory, which has {bound} entries",
@@ -364,7 +370,7 @@ def refuse_mistake(record: Any) -> None:
         return
     kind, number, line, which, value, bound, a, b, c, d = (int(record[f"mistake{name}"]) for name in _FIELDS)
     function = _functions[number]
-    words, file = _WORDS.get(kind, ""), ""
+    words, file = _UNFIT_WORDS.get((kind, value), _WORDS.get(kind, "")), ""
     if kind == RAISED:
         name, text, file, line = describe_exception(
             int(record["mistake_exception"]), int(record["mistake_exception_bytes"])

@@ -215,9 +215,9 @@ def expected(t: list[int]) -> str:
         if not 0 <= level < 256:
             return f"{other}no candidate"
         if not 0 <= port < PORTS:
-            return f"{other}names port"
+            return f"{other}names port|names a port below"
         if not 0 < mask < 1 << VCS:
-            return f"{other}names the VCs"
+            return f"{other}names the VCs|names no VC"
         if port == 0:
             other = "another host|"
     return other.rstrip("|")
