@@ -76,7 +76,7 @@ BODIES = [
     ("if router == 1 and packet.dst == 3:\n        out[0] = candidate(0, 3); return 1", AT + 1,
      r"out\[0\] names port 0, where another host is than the packet's"),
     ("out[0] = candidate(0, 7); return 1", AT, r"out\[0\] names the VCs 0b111; its mask must name some of VC 0 to 1"),
-    ("out[0] = candidate(0, 0); return 1", AT, r"out\[0\] names no VC that exists; its mask must name some of VC 0 to 1"),
+    ("out[0] = candidate(0, 0); return 1", AT, r"out\[0\] names no VC that exists; its mask must name some of VC 0"),
     ("out[0] = candidate(0, 1 << 16); return 1", AT, r"out\[0\] names no VC that exists; "),
     ("out[0] = candidate(0, 3, 256); return 1", AT, r"out\[0\] is no candidate"),
     ("out[0] = 5 << 50; return 1", AT, r"out\[0\] is no candidate"),

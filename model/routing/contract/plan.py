@@ -217,7 +217,8 @@ def need_kind(topology: Topology, name: str, *kinds: str) -> None:
     """Refuse a network of another kind."""
     if topology.kind not in kinds:
         raise RoutingError(
-            f"routing.algorithm {name} needs a topology of kind {' or '.join(kinds)}, not {topology.kind}"
+            f"routing.algorithm {name} needs a topology of kind {' or '.join(kinds)}, not {topology.kind}; "
+            "minimal, up_down and tables go on any"
         )
 
 

@@ -117,7 +117,7 @@ def test_one_escape_for_both_parts_is_found_out() -> None:
 @pytest.mark.parametrize("kind, radices, routing, router, message", [
     ("torus", (4, 4), "algorithm: ofr", "vcs: 4", r"^router.vcs must be at least 5 for .* ofr on a torus, not 4: one"),
     ("mesh", (4, 4), "algorithm: ofr", "vcs: 2", r"^router.vcs must be at least 3 for .* ofr on a mesh, not 2: one"),
-    ("mesh", (4, 4), "algorithm: por", "vcs: 5", r"^routing.algorithm por needs a topology of kind torus, not mesh$"),
+    ("mesh", (4, 4), "algorithm: por", "vcs: 5", r"^routing.algorithm por needs a topology of kind torus, not mesh;"),
     ("torus", (8,), "algorithm: ofr", "vcs: 5", r"^topology.radices must have 2 to 4 dimensions for .* ofr, not 1$"),
 ])  # fmt: skip
 def test_what_does_not_fit_is_one_clear_line(
