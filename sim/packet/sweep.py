@@ -89,7 +89,8 @@ def _plot(name: str, curve: pd.DataFrame, path: Path) -> None:
     lifetimes, accepted, detours = [], [], []
     for k, (variant, points) in enumerate(curve.groupby("variant", sort=False)):
         dashed, sustained = k >= len(PALETTE), points[points["sustained"]]
-        lifetimes.append(Line(str(variant), sustained["load"], sustained["lifetime_ns"] / 1000, k, dashed=dashed))
+        label = str(variant) if len(sustained) else f"{variant}: saturated"
+        lifetimes.append(Line(label, sustained["load"], sustained["lifetime_ns"] / 1000, k, dashed=dashed))
         accepted.append(Line(str(variant), points["load"], points["accepted"], k, dashed=dashed))
         detours.append(Line(str(variant), points["load"], points["outflanked"] + points["wrapped"], k, dashed=dashed))
     for axes, lines in ((left, lifetimes), (middle, accepted), (right, detours)):

@@ -41,7 +41,8 @@ def explorer(
     """Return a plot of the table with a first choice of axes; None for a table with nothing to plot.
 
     Latencies of saturated points are left out: the queues of the hosts grow, and their mean with the length of the run.
-    So is -1, the latency of what did not arrive. Numbers that are only names, as of ports, are not plotted first.
+    The caption says so. So is -1, the latency of what did not arrive. Numbers that are only names, as of ports, are not
+    plotted first.
     More than `LARGEST_PLOT` rows are thinned evenly, and the caption says so.
     """
     table = table.loc[:, ~table.columns.duplicated()].copy()
@@ -66,6 +67,8 @@ def explorer(
     step = -(-len(table) // LARGEST_PLOT)
     if step > 1:
         caption = f"{caption} One of every {step} rows, of {len(table)} in all.".strip()
+    if _saturated(table).any() and any("latency" in name for name in numbers):
+        caption = f"{caption} Latencies of saturated points are left out.".strip()
     shown = _measured_latencies(table.iloc[::step])
     high = "rate" in y and table[y].min() > NEAR_ONE  # bars from 0 would all look alike
     lies = "markers" if high else "bars"
@@ -171,11 +174,16 @@ def _separates(table: pd.DataFrame, x: str, by: str) -> bool:
     return not table.duplicated(names).any()
 
 
+def _saturated(table: pd.DataFrame) -> "pd.Series[bool]":
+    """Tell which points are saturated, where the table says it."""
+    if "saturated" in table and is_bool_dtype(table["saturated"]):
+        return table["saturated"].astype(bool)
+    return pd.Series(data=False, index=table.index)
+
+
 def _measured_latencies(table: pd.DataFrame) -> pd.DataFrame:
     """Return the table without latencies of saturated points and of what did not arrive."""
-    known = pd.Series(data=True, index=table.index)
-    if "saturated" in table and is_bool_dtype(table["saturated"]):
-        known = ~table["saturated"].astype(bool)
+    known = ~_saturated(table)
     table = table.copy()
     for name in table.columns:
         if "latency" in name and is_numeric_dtype(table[name]):

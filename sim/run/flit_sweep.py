@@ -172,14 +172,9 @@ def plot_curve(name: str, curve: pd.DataFrame, path: Path, time: str = "cycle") 
     """
     stable = curve[~curve["saturated"]]
     figure, left, right = _panels(name, time)
-    if len(stable):
-        draw_lines(
-            left,
-            [
-                Line("mean", stable["load"], stable["latency"], 0, error=stable["latency_interval"]),
-                Line("99 %", stable["load"], stable["latency_p99"], 1),
-            ],
-        )
+    means = Line("mean" if len(stable) else "saturated", stable["load"], stable["latency"], 0,
+                 error=stable["latency_interval"])  # fmt: skip
+    draw_lines(left, [means, Line("99 %", stable["load"], stable["latency_p99"], 1)] if len(stable) else [means])
     draw_lines(
         right,
         [
@@ -188,22 +183,26 @@ def plot_curve(name: str, curve: pd.DataFrame, path: Path, time: str = "cycle") 
             Line("offered", np.array(curve["load"]), np.array(curve["load"]), 2, dashed=True, marked=False),
         ],
     )
+    left.set_xlim(right.get_xlim())
     save_figure(figure, path)
 
 
 def plot_variants(name: str, curve: pd.DataFrame, path: Path, time: str = "cycle") -> None:
-    """Draw mean latency (stable points only) and accepted over offered load (per `time`), one line per variant."""
+    """Draw mean latency (stable points only) and accepted over offered load (per `time`), one line per variant.
+
+    A variant that is saturated at every load has no latency, and its label says so.
+    """
     figure, left, right = _panels(name, time)
     latencies, rates = [], []
     for k, variant in enumerate(curve["variant"].unique()):
         points = curve[curve["variant"] == variant]
         stable = points[~points["saturated"]]
         dashed = k >= len(PALETTE)  # colours begin again
-        if len(stable):
-            half = stable["latency_interval"]
-            latencies.append(Line(variant, stable["load"], stable["latency"], k, dashed=dashed, error=half))
+        label = variant if len(stable) else f"{variant}: saturated"
+        half = stable["latency_interval"]
+        latencies.append(Line(label, stable["load"], stable["latency"], k, dashed=dashed, error=half))
         rates.append(Line(variant, points["load"], points["accepted"], k, dashed=dashed))
-    if latencies:
-        draw_lines(left, latencies)
+    draw_lines(left, latencies)
     draw_lines(right, rates)
+    left.set_xlim(right.get_xlim())
     save_figure(figure, path)

@@ -308,6 +308,16 @@ def test_the_latency_of_what_did_not_arrive_is_no_value() -> None:
     assert plot.columns["latency"] == [12, None, 9]
 
 
+def test_latencies_of_saturated_points_are_left_out_and_the_caption_says_so() -> None:
+    rows = pd.DataFrame({"load": [0.1, 0.2, 0.3], "saturated": [False, False, True], "latency": [9.0, 10.0, 900.0]})
+    plot, stable = explorer("curve", rows), explorer("curve", rows[:2])
+    assert plot is not None
+    assert stable is not None
+    assert plot.columns["latency"] == [9.0, 10.0, None]
+    assert "Latencies of saturated points are left out." in plot.caption
+    assert "saturated" not in stable.caption
+
+
 @pytest.mark.parametrize("whole", [False, True])
 def test_a_sweep_of_bursts_ends_at_the_most_that_they_offer(whole: bool) -> None:
     """As the command says: pauses of a cycle leave 9/10 of .3; the other variant ends before its knee."""

@@ -12,8 +12,8 @@ from hopforge import cli
 from hopforge.model.config import Config, ConfigError, parse_config
 from hopforge.model.network.kernel import PLAIN_KERNEL
 from hopforge.sim.packet.sweep import PACKET_SWEEP
-from hopforge.sim.run import kept_results
-from hopforge.sim.run.flit_sweep import FLIT_SWEEP, FlitSweep, summarise
+from hopforge.sim.run import flit_sweep, kept_results
+from hopforge.sim.run.flit_sweep import FLIT_SWEEP, FlitSweep, plot_curve, plot_variants, summarise
 from hopforge.sim.run.kept_results import SweepError
 from hopforge.sim.run.simulation import Simulation
 from hopforge.sim.run.sweep import Job
@@ -311,6 +311,23 @@ def test_a_variant_that_does_not_fit_its_network_is_told_before_any_run(
         "minimal, up_down and tables go on any\n"
     )
     assert list((tmp_path / "out" / "runs").glob("*.json")) == []
+
+
+def test_a_line_without_a_latency_says_why(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    shown: list[list[str]] = []
+    monkeypatch.setattr(
+        flit_sweep, "save_figure",
+        lambda figure, _path: shown.append([text.get_text() for axes in figure.axes for text in axes.texts]),
+    )  # fmt: skip
+    curve = pd.DataFrame({
+        "variant": ["a", "a", "b", "b"], "load": [0.1, 0.2] * 2, "saturated": [False, False, True, True],
+        "latency": 9.0, "latency_p99": 12.0, "latency_interval": 0.1, "accepted": 0.1, "accepted_worst": 0.1,
+    })  # fmt: skip
+    plot_variants("x", curve, tmp_path / "x.png")
+    plot_curve("x", curve[2:], tmp_path / "x.png")
+    plot_curve("x", curve[:2], tmp_path / "x.png")
+    rates = ["mean", "worst host", "offered"]
+    assert shown == [["a", "b: saturated", "a", "b"], ["saturated", *rates], ["mean", "99 %", *rates]]
 
 
 def test_dask_computes_the_same(tmp_path: Path) -> None:
