@@ -302,7 +302,8 @@ def _put(data: Any, where: Path, value: Any, line: int) -> None:
     for depth, step in enumerate(where):
         fits = step in range(len(node)) if isinstance(node, list) else isinstance(node, dict) and isinstance(step, str)
         if not fits:
-            raise VariantError(line, f"{'.'.join(map(str, where))}: there is no {step!r} in it")
+            of = f", which has {len(node)} entries, from 0 on" if isinstance(node, list) else ""
+            raise VariantError(line, f"{'.'.join(map(str, where))}: there is no {step!r} in it{of}")
         if depth == len(where) - 1:
             node[step] = value
         elif isinstance(node, dict):

@@ -76,6 +76,7 @@ def test_values_that_fit_only_together_are_replaced_together() -> None:
         ("simulation.load", float("nan"), "simulation.load: must be finite and hold no circle, not nan"),
         ("simulation.variants.a", {}, "replace simulation.variants as a whole"),
         ("name.first", 1, "name.first: there is no 'first' in it"),
+        ("topology.radices[7]", 1, "topology.radices.7: there is no 7 in it, which has 2 entries, from 0 on"),
         ("", 1, "'' is no key"),
     ],
 )
