@@ -17,7 +17,7 @@ from hopforge.model.lookup.key_validity import check_expression
 from hopforge.model.lookup.params import LookupParams
 from hopforge.model.network.service_ports import with_service_ports
 from hopforge.model.router.acknowledging_host import HardwareRules
-from hopforge.model.router.configured import network_params
+from hopforge.model.router.configured import iterations, network_params
 from hopforge.model.router.factor import compile_tables
 from hopforge.model.router.links import topology_hosts
 from hopforge.model.router.params import CYCLES_PER_FLIT_MAX, RouterParams, check_input_vcs
@@ -181,7 +181,9 @@ def _network_design(config: Config, broken: FailedConfig, slow: DegradedConfig) 
     topology = _without(config, topology, broken)
     try:
         router = config.router
-        check_input_vcs(topology.max_ports, vcs, router.va, router.vc_arbiter, router.vc_arbiter_key)
+        check_input_vcs(
+            topology.max_ports, vcs, router.va, router.vc_arbiter, router.vc_arbiter_key, iterations(router)["va"]
+        )
     except ValueError as error:
         raise UserError(f"router.{error}") from error
     paths = path_rules(config, topology)

@@ -36,6 +36,7 @@ _AIMS_UM2_NS = {(5, 4, 64, 4): (55174.0, 0.9)}
 
 _PORTS = (5, 8, 16)
 _VCS = (1, 2, 4)
+_ITERATIONS = (2, 4)
 _LARGEST_VC_ALLOCATOR = {"input_first": 64, "output_first": 64, "wavefront": 20}
 """Output VCs up to which a VC allocator is in the table: its gates grow with the square."""
 _LARGEST_BY_DEFAULT = 32
@@ -97,6 +98,7 @@ def router_blocks(config: Config) -> dict[str, Block]:
                 vcs=p.vcs,
                 kind=p.sa,
                 arbiter=p.arbiter,
+                iterations=p.sa_iterations,
                 speculation=p.speculation,
                 label_bits=label_bits(p),
             ),
@@ -119,7 +121,9 @@ def router_blocks(config: Config) -> dict[str, Block]:
             block(
                 name="vc_allocator",
                 what=f"VC allocator, {kinds['va']}",
-                build=lambda: VcAllocator(ports=p.ports, vcs=p.vcs, kind=p.va, arbiter=p.vc_arbiter),
+                build=lambda: VcAllocator(
+                    ports=p.ports, vcs=p.vcs, kind=p.va, arbiter=p.vc_arbiter, iterations=p.va_iterations
+                ),
             )
         )
     return {each.name: each for each in found}
@@ -212,6 +216,15 @@ def allocator_blocks() -> dict[str, Block]:
                         build=partial(SwitchAllocator, ports=ports, vcs=vcs, kind=kind),
                     )
                 )
+    kinds = ("va", "VC allocator", VcAllocator), ("sa", "switch allocator", SwitchAllocator)
+    found += [
+        block(
+            name=f"{name}_output_first{turns}_{ports}x{vcs}",
+            what=f"{what}, output_first, {turns} iterations, {ports} ports, {vcs} VCs",
+            build=partial(component, ports=ports, vcs=vcs, iterations=turns), on_request=True,
+        )
+        for name, what, component in kinds for ports in _PORTS[:2] for vcs in _VCS[1:] for turns in _ITERATIONS
+    ]  # fmt: skip
     return {each.name: each for each in found}
 
 

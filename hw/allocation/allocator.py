@@ -10,10 +10,34 @@ from amaranth.utils import ceil_log2
 from hopforge.hw.parts.arbiter import ARBITERS, Arbiter
 from hopforge.hw.parts.shared import place, shared
 
-__all__ = ["ALLOCATORS", "Allocator", "SeparableAllocator", "WavefrontAllocator", "allocator"]
+__all__ = ["ALLOCATORS", "Allocator", "SeparableAllocator", "WavefrontAllocator", "allocator", "check_iterations"]
 
 ALLOCATORS = ("input_first", "output_first", "wavefront")
 """Names that a configuration can give."""
+
+
+def check_iterations(name: str, kind: str, arbiter: str, iterations: int) -> None:
+    """Refuse iterations of anything but iSLIP with round-robin arbiters.
+
+    Parameters
+    ----------
+    name : str
+        Of the allocator, for the message.
+    kind, arbiter : str
+        What it is.
+    iterations : int
+        Of a cycle.
+
+    Raises
+    ------
+    ValueError
+        A number below 1, or above 1 for another allocator.
+    """
+    if iterations < 1:
+        raise ValueError(f"iterations must be at least 1, not {iterations}")
+    if iterations > 1 and (kind, arbiter) != ("output_first", "round_robin"):
+        wanted = f"output_first with round_robin arbiters for iterations={iterations}"
+        raise ValueError(f"{name} must be {wanted}, not {kind} with {arbiter}")
 
 
 class Allocator(wiring.Component):

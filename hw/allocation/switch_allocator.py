@@ -4,8 +4,9 @@ from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from hopforge.hw.allocation.allocator import ALLOCATORS, Allocator, SeparableAllocator, allocator
+from hopforge.hw.allocation.allocator import ALLOCATORS, Allocator, SeparableAllocator, allocator, check_iterations
 from hopforge.hw.allocation.crossbar import OneHotMux
+from hopforge.hw.allocation.islip import IslipAllocator
 from hopforge.hw.parts.arbiter import ARBITERS, one_hot_lowest
 from hopforge.hw.parts.round_robin import select
 from hopforge.hw.parts.shared import place
@@ -31,9 +32,11 @@ class SwitchAllocator(wiring.Component):
     ports, vcs : int
         Ports of the router, virtual channels of a port.
     kind : str
-        ``input_first``, ``output_first`` (one iteration of iSLIP) or ``wavefront``.
+        ``input_first``, ``output_first`` (iSLIP) or ``wavefront``.
     arbiter : str
         ``round_robin`` or ``matrix``; the VC that represents an input is always chosen round-robin.
+    iterations : int
+        Of iSLIP with round-robin arbiters.
     speculation : bool
         Build the second allocator.
     label_bits : int
@@ -61,6 +64,7 @@ class SwitchAllocator(wiring.Component):
         vcs: int,
         kind: str = "output_first",
         arbiter: str = "round_robin",
+        iterations: int = 1,
         speculation: bool = False,
         label_bits: int = 0,
     ):
@@ -72,10 +76,12 @@ class SwitchAllocator(wiring.Component):
         for name, value in (("ports", ports), ("vcs", vcs)):
             if value < 1:
                 raise ValueError(f"{name} must be at least 1, not {value}")
+        check_iterations("sa", kind, arbiter, iterations)
         self.ports = ports
         self.vcs = vcs
         self.kind = kind
         self.arbiter = arbiter
+        self.iterations = iterations
         self.speculation = speculation
         self.label_bits = label_bits
         members = {
@@ -209,6 +215,10 @@ class SwitchAllocator(wiring.Component):
                 arbiter=self.arbiter,
                 single_requests=True,
                 refusable=taken is not None,
+            )
+        elif self.iterations > 1:
+            inner = IslipAllocator(
+                inputs=ports, outputs=ports, iterations=self.iterations, refusable=taken is not None
             )
         else:
             inner = allocator(self.kind, size=ports, arbiter=self.arbiter, refusable=taken is not None)

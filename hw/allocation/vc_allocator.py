@@ -8,7 +8,8 @@ from amaranth.hdl import Cat, Module, Signal, Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from hopforge.hw.allocation.allocator import ALLOCATORS, WavefrontAllocator
+from hopforge.hw.allocation.allocator import ALLOCATORS, WavefrontAllocator, check_iterations
+from hopforge.hw.allocation.vc_rounds import iterated_allocation
 from hopforge.hw.parts.arbiter import ARBITERS, GROUP_ARBITERS, grouped_arbiter
 from hopforge.hw.parts.shared import place, shared
 from hopforge.model.router.params import check_input_vcs
@@ -34,9 +35,11 @@ class VcAllocator(wiring.Component):
     ports, vcs : int
         Ports of the router, virtual channels of a port.
     kind : str
-        ``input_first``, ``output_first`` (one iteration of iSLIP) or ``wavefront``.
+        ``input_first``, ``output_first`` (iSLIP) or ``wavefront``.
     arbiter : str
         ``round_robin`` or ``matrix``: arbiters of the separable kinds.
+    iterations : int
+        Of iSLIP with round-robin arbiters; several are built by `vc_rounds`.
 
     Attributes
     ----------
@@ -63,7 +66,9 @@ class VcAllocator(wiring.Component):
     out_port: Sequence[Signal]
     out_vc: Sequence[Signal]
 
-    def __init__(self, *, ports: int, vcs: int, kind: str = "output_first", arbiter: str = "round_robin"):
+    def __init__(
+        self, *, ports: int, vcs: int, kind: str = "output_first", arbiter: str = "round_robin", iterations: int = 1
+    ):
         if kind not in ALLOCATORS:
             raise ValueError(f"va must be one of {', '.join(ALLOCATORS)}, not {kind!r}")
         if arbiter not in ARBITERS:
@@ -71,11 +76,13 @@ class VcAllocator(wiring.Component):
         for name, value in (("ports", ports), ("vcs", vcs)):
             if value < 1:
                 raise ValueError(f"{name} must be at least 1, not {value}")
-        check_input_vcs(ports, vcs, kind, arbiter)
+        check_iterations("va", kind, arbiter, iterations)
+        check_input_vcs(ports, vcs, kind, arbiter, iterations=iterations)
         self.ports = ports
         self.vcs = vcs
         self.kind = kind
         self.arbiter = arbiter
+        self.iterations = iterations
         wanted = {"wanted_port": In(vcs * ports).array(ports)} if kind == "input_first" else {}
         super().__init__(
             {
@@ -95,6 +102,8 @@ class VcAllocator(wiring.Component):
         m = Module()
         if self.kind == "wavefront":
             self._wavefront(m)
+        elif self.iterations > 1:
+            self._iterated(m, platform)
         else:
             self._separable(m, platform)
         return m
@@ -127,6 +136,15 @@ class VcAllocator(wiring.Component):
                 asking = {"asked": Cat(word[o::ports] for word in self.asked_port)}
             place(m, f"output{o}", output, platform, *kind, accepted=accepted, **asking)
             m.d.comb += self.given[o].eq(output.given)
+
+    def _iterated(self, m: Module, platform: object) -> None:
+        inputs, outputs = iterated_allocation(
+            m, platform, self.requests, self.asked_port, vcs=self.vcs, iterations=self.iterations
+        )
+        m.d.comb += [given.eq(output.given) for given, output in zip(self.given, outputs, strict=True)]
+        for i, unit in enumerate(inputs):
+            m.d.comb += [self.granted[i].eq(unit.granted), self.granted_vc[i].eq(unit.granted_vc)]
+            _remember(m, self.granted[i], (self.asked_port[i], self.out_port[i]), (self.granted_vc[i], self.out_vc[i]))
 
     def _wavefront(self, m: Module) -> None:
         ports, vcs = self.ports, self.vcs

@@ -1,6 +1,7 @@
 """Arbiters: which of the requesters is next."""
 
 from abc import abstractmethod
+from collections.abc import Sequence
 
 from amaranth.hdl import Cat, Module, Mux, Signal, Value
 from amaranth.lib import wiring
@@ -17,6 +18,7 @@ __all__ = [
     "GroupRoundRobinArbiter",
     "MatrixArbiter",
     "RoundRobinArbiter",
+    "RoundsArbiter",
     "TwoLevelRoundRobinArbiter",
     "at_or_above",
     "grouped_arbiter",
@@ -139,21 +141,77 @@ class RoundRobinArbiter(Arbiter):
         if self.width == 1:
             m.d.comb += self.grant.eq(self.requests)
             return m
-        preferred = Signal(self.width)
-        after = Signal(self.width)
-        after_preferred = Signal(self.width)
-        following = Signal(self.width)
-        m.d.comb += [
-            preferred.eq(self.requests & self.at_or_after),
-            after_preferred.eq(at_or_above(m, preferred, name="preferred") << 1),
-            after.eq(at_or_above(m, self.requests, name="request") << 1),
-            self.grant.eq(Mux(preferred.any(), preferred & ~after_preferred, self.requests & ~after)),
-            # What comes after the grant, chosen beside it and not made from it.
-            following.eq(Mux(preferred.any(), after_preferred, after)),
-        ]
+        grant, following = _from_pointer(m, self.requests, self.at_or_after)
+        m.d.comb += self.grant.eq(grant)
         with m.If(self.advance & self.requests.any()):
             m.d.sync += self.at_or_after.eq(following)
         return m
+
+
+class RoundsArbiter(wiring.Component):
+    """A `RoundRobinArbiter` that picks several times in a cycle, each time from the same pointer.
+
+    Combinational from ``requests[j]`` to ``grant[j]`` (one-hot, 0 without a request). ``advance`` has a bit for each
+    round, at most one of them set: the grant of that round is used, and the pointer moves behind it. Reset: pointer 0.
+
+    Parameters
+    ----------
+    width, rounds : int
+        Requesters, picks in a cycle.
+
+    Attributes
+    ----------
+    at_or_after : Signal
+        The pointer, as in `RoundRobinArbiter`.
+
+    Raises
+    ------
+    ValueError
+        A number below 1.
+    """
+
+    requests: Sequence[Signal]
+    grant: Sequence[Signal]
+    advance: Signal
+
+    def __init__(self, *, width: int, rounds: int):
+        for name, value in (("width", width), ("rounds", rounds)):
+            if value < 1:
+                raise ValueError(f"{name} must be at least 1, not {value}")
+        self.width = width
+        self.rounds = rounds
+        super().__init__(
+            {"requests": In(width).array(rounds), "grant": Out(width).array(rounds), "advance": In(rounds)}
+        )
+        self.at_or_after = Signal(width)
+
+    def elaborate(self, platform: object) -> Module:
+        """Two priority chains for each round."""
+        m = Module()
+        for j in range(self.rounds):
+            if self.width == 1:
+                m.d.comb += self.grant[j].eq(self.requests[j])
+                continue
+            grant, following = _from_pointer(m, self.requests[j], self.at_or_after, f"{j}")
+            m.d.comb += self.grant[j].eq(grant)
+            with m.If(self.advance[j]):
+                m.d.sync += self.at_or_after.eq(following)
+        return m
+
+
+def _from_pointer(m: Module, requests: Value, at_or_after: Value, name: str = "") -> tuple[Value, Value]:
+    """Return the first request at or after a pointer, one-hot, and what the pointer then becomes."""
+    preferred, after, after_preferred, following = (
+        Signal(len(requests), name=f"{each}{name}") for each in ("preferred", "after", "after_preferred", "following")
+    )
+    m.d.comb += [
+        preferred.eq(requests & at_or_after),
+        after_preferred.eq(at_or_above(m, preferred, name=f"preferred{name}") << 1),
+        after.eq(at_or_above(m, requests, name=f"request{name}") << 1),
+        # What comes after the grant, chosen beside it and not made from it.
+        following.eq(Mux(preferred.any(), after_preferred, after)),
+    ]
+    return Mux(preferred.any(), preferred & ~after_preferred, requests & ~after), following
 
 
 class MatrixArbiter(Arbiter):

@@ -123,6 +123,7 @@ class RouterCore(wiring.Component):
             vcs=p.vcs,
             kind=p.sa,
             arbiter=p.arbiter,
+            iterations=p.sa_iterations,
             speculation=p.speculation,
             label_bits=label_bits(p),
         )
@@ -200,7 +201,7 @@ class RouterCore(wiring.Component):
     def _allocate_vcs(self, m: Module, platform: object) -> None:
         """Give VCs to those that ask for them, before they ask for the switch."""
         p = self.params
-        va = VcAllocator(ports=p.ports, vcs=p.vcs, kind=p.va, arbiter=p.vc_arbiter)
+        va = VcAllocator(ports=p.ports, vcs=p.vcs, kind=p.va, arbiter=p.vc_arbiter, iterations=p.va_iterations)
         m.submodules.va = shared(va, platform, p.structure)
         for i, unit in enumerate(self.inputs):
             m.d.comb += [

@@ -54,7 +54,9 @@ class Router(wiring.Component):
 
     def __init__(self, *, params: RouterParams):
         self.params = params
-        check_input_vcs(params.ports, params.vcs, params.va, params.vc_arbiter, params.vc_arbiter_key)
+        check_input_vcs(
+            params.ports, params.vcs, params.va, params.vc_arbiter, params.vc_arbiter_key, params.va_iterations
+        )
         super().__init__(router_members(params))
 
     def elaborate(self, platform: object) -> Module:

@@ -141,8 +141,7 @@ class RouterConfig(VcArbiter, Section):
     """An input that the switch has granted an output stays connected with it for the flits of the packet that follow at
     once (not in hardware)."""
     allocator_iterations: Annotated[int, Field(ge=1, le=16)] = 1
-    """Iterations of iSLIP (`va`, `sa`: `islip`, `output_first`) and `pim` in a cycle (more than one: not in
-    hardware)."""
+    """Iterations of iSLIP (`va`, `sa`: `islip`, `output_first`) and `pim` in a cycle."""
     va_iterations: Annotated[int, Field(ge=1, le=16)] | None = None
     """Iterations of `va`, where `sa` makes another number (default: `allocator_iterations`)."""
     sa_first_output: Annotated[int, Field(ge=0, le=511)] = 0

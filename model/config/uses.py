@@ -202,10 +202,16 @@ _SINGLE_KEYS: dict[str, tuple[Callable[[Config], bool], Sections]] = {
     **{
         f"router.{key}": (_beside_cycles(key), {"net", "series", "sweep", "trace", "demo", "collectives"})
         for key in (
-            "hold_switch", "allocator_iterations", "va_iterations", "sa_first_output", "allocator_ports",
+            "hold_switch", "sa_first_output", "allocator_ports",
             "input_speedup", "output_speedup", "internal_speedup", "crossbar_cycles", "stage_batches",
             "output_queue_flits",
         )
+    },
+    **{
+        f"router.{key}": (
+            _beside_cycles(key), {"net", "series", "sweep", "trace", "demo", "collectives", *_ROUTER_HARDWARE}
+        )
+        for key in ("allocator_iterations", "va_iterations")
     },
     "traffic.acknowledge": (
         lambda config: config.traffic.acknowledge is not None and config.app.engine != "packet",

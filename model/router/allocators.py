@@ -17,6 +17,7 @@ __all__ = [
     "Wavefront",
     "allocation",
     "first_at_or_after",
+    "match_in_turns",
 ]
 
 Requests = Mapping[int, Collection[int]]
@@ -322,3 +323,16 @@ def allocation(
     if kind in ("output_first", "islip"):
         return OutputFirst(size, arbiter)
     raise ValueError(f"kind must be one of input_first, output_first, islip, wavefront, max_size, not {kind!r}")
+
+
+def match_in_turns(
+    allocator: Allocation, requests: Requests, iterations: int
+) -> tuple[dict[int, int], dict[int, int]]:
+    """Match what is left again and again; return all pairs, and those of the first time, which move pointers."""
+    first = allocator.match(requests)
+    pairs = dict(first)
+    for _ in range(iterations - 1):
+        given = set(pairs.values())
+        left = {n: [m for m in outputs if m not in given] for n, outputs in requests.items() if n not in pairs}
+        pairs |= allocator.match({n: outputs for n, outputs in left.items() if outputs})
+    return pairs, first

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hopforge.model.config import Config, TiersConfig
+from hopforge.model.config.router import RouterConfig
 from hopforge.model.errors import UserError
 from hopforge.model.lookup.params import LookupParams
 from hopforge.model.network.settings import router_parameters
@@ -49,8 +50,9 @@ def _check(config: Config) -> None:
         raise UserError("router.hold_switch must be false in hardware, not true")
     if router.allocator_ports != "network":
         raise UserError(f"router.allocator_ports must be network in hardware, not {router.allocator_ports}")
-    if router.sped_up:
-        raise UserError(f"router.{router.sped_up} must be 1 in hardware, not {getattr(router, router.sped_up):g}")
+    for key in ("input_speedup", "output_speedup", "internal_speedup", "crossbar_cycles"):
+        if (value := getattr(router, key)) != 1:
+            raise UserError(f"router.{key} must be 1 in hardware, not {value:g}")
     if router.stage_batches:
         raise UserError("router.stage_batches must be false in hardware, not true")
     for key in ("va", "sa"):
@@ -61,6 +63,12 @@ def _check(config: Config) -> None:
         raise UserError("router.switching must be wormhole or vct in hardware, not saf")
     if isinstance(router.speculation, str):
         raise UserError(f"router.speculation must be false or true in hardware, not {router.speculation}")
+
+
+def iterations(router: RouterConfig) -> dict[str, int]:
+    """Return the iterations of ``va`` and ``sa``: of iSLIP as many as the file says, of other allocators one."""
+    counts = {"va": router.va_iterations or router.allocator_iterations, "sa": router.allocator_iterations}
+    return {key: count if getattr(router, key) in ("output_first", "islip") else 1 for key, count in counts.items()}
 
 
 def router_quality(config: Config) -> Quality | None:
@@ -112,6 +120,7 @@ def network_params(
     kinds: dict[str, Any] = {
         name: "output_first" if kind == "islip" else kind for name, kind in (("va", router.va), ("sa", router.sa))
     }
+    turns = iterations(router)
     full = (1 << router.vcs) - 1
     slow = np.broadcast_to(
         router_parameters(config, topology).cycles_per_flit, (topology.routers, topology.max_ports)
@@ -150,6 +159,8 @@ def network_params(
                     protection=None if router.protection == "none" else router.protection,
                     **given,
                     **kinds,
+                    va_iterations=turns["va"],
+                    sa_iterations=turns["sa"],
                 )
             )
         except ValueError as error:

@@ -121,6 +121,9 @@ def _constants(params: RouterParams) -> Iterator[Register]:
         ("rc_cycles", 24, 8, "mode table: cycles of route computation"),
     )
     yield _sizes("HEADER", 0x03, params, header)
+    if (params.va_iterations, params.sa_iterations) != (1, 1):
+        counts = ("va_iterations", 0, 5, "iterations of va"), ("sa_iterations", 8, 5, "iterations of sa")
+        yield _sizes("ITERATIONS", 0x09, params, counts)
 
 
 def _sizes(name: str, address: int, params: RouterParams, fields: tuple[tuple[str, int, int, str], ...]) -> Register:

@@ -10,7 +10,7 @@ from enum import Enum
 
 from hopforge.model.lookup.golden.build import golden_engine
 from hopforge.model.lookup.golden.ports import LookupInputs, LookupOutputs
-from hopforge.model.router.allocators import allocation, first_at_or_after
+from hopforge.model.router.allocators import Allocation, allocation, first_at_or_after, match_in_turns
 from hopforge.model.router.flit import Flit, PortInputs, PortOutputs
 from hopforge.model.router.head_routes import Candidate, HeadRoutes
 from hopforge.model.router.params import CLASS_BITS, PORT_BITS, RouterParams
@@ -131,7 +131,7 @@ class RouterModel:
         self._take_answers_ahead()
 
         requests = self._vc_requests()
-        allocated = {} if self._queued else self._va.match(requests)
+        allocated, first_allocated = ({}, {}) if self._queued else match_in_turns(self._va, requests, p.va_iterations)
         asked = self._switch_requests()
         if self._queued:
             for n, members in requests.items():
@@ -141,7 +141,7 @@ class RouterModel:
         asked = self._accepted(asked)
         if self._quality is not None:
             asked = self._quality.due(asked)
-        sends = self._switch(self._sa, asked)
+        sends, first_sends = self._switch(self._sa, asked)
         if self._queued:
             allocated = self._next_vcs(requests, sends)
         late = self._late_sends(requests, allocated, sends)
@@ -151,8 +151,8 @@ class RouterModel:
 
         # From here on the state changes.
         if not self._queued:
-            self._va.take(allocated)
-        self._sa.take({i: o for i, (o, _) in sends.items()})
+            self._va.take(first_allocated)
+        self._sa.take(first_sends)
         if self._quality is not None:
             for o, v in sends.values():
                 self._quality.sent(v, o)
@@ -310,8 +310,10 @@ class RouterModel:
             asked[i] = {v: asked[i][v]} if v in asked[i] else {}
         return passed
 
-    def _switch(self, allocator, requests: list[dict[int, int]]) -> dict[int, tuple[int, int]]:  # type: ignore[no-untyped-def]
-        """Return (output, VC) of each matched input."""
+    def _switch(
+        self, allocator: Allocation, requests: list[dict[int, int]]
+    ) -> tuple[dict[int, tuple[int, int]], dict[int, int]]:
+        """Return (output, VC) of each matched input, and the output of those that the first iteration matches."""
         p = self.params
         representing: list[dict[int, int]] = []  # per input: the VC for each output
         for i, asked in enumerate(requests):
@@ -326,8 +328,9 @@ class RouterModel:
                         for o in set(asked.values())
                     }
                 )
-        match = allocator.match({i: set(of_output) for i, of_output in enumerate(representing)})
-        return {i: (o, representing[i][o]) for i, o in match.items()}
+        asks = {i: set(of_output) for i, of_output in enumerate(representing)}
+        match, first = match_in_turns(allocator, asks, p.sa_iterations)
+        return {i: (o, representing[i][o]) for i, o in match.items()}, first
 
     def _late_sends(
         self, requests: dict[int, set[int]], allocated: dict[int, int], sends: dict[int, tuple[int, int]]
@@ -342,7 +345,8 @@ class RouterModel:
                 asked[n // p.vcs][n % p.vcs] = min(members) // p.vcs
         busy = {o for o, _ in sends.values()}
         late = {}
-        for i, (o, v) in self._switch(self._speculative_sa, self._accepted(asked)).items():
+        matched, _ = self._switch(self._speculative_sa, self._accepted(asked))
+        for i, (o, v) in matched.items():
             m = allocated.get(i * p.vcs + v)
             if i not in sends and o not in busy and m is not None and self.outputs[o][m % p.vcs].credits > 0:
                 late[i] = o, v

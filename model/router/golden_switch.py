@@ -7,25 +7,12 @@ compared with it.
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 
-from hopforge.model.router.allocators import Allocation, allocation, first_at_or_after
+from hopforge.model.router.allocators import allocation, first_at_or_after, match_in_turns
 
-__all__ = ["Asked", "SwitchModel", "match_in_turns"]
+__all__ = ["Asked", "SwitchModel"]
 
 #: (input port, VC, output port)
 Asked = tuple[int, int, int]
-
-
-def match_in_turns(
-    allocator: Allocation, requests: Mapping[int, Collection[int]], iterations: int
-) -> tuple[dict[int, int], dict[int, int]]:
-    """Match what is left again and again; return all pairs, and those of the first time, which move pointers."""
-    first = allocator.match(requests)
-    pairs = dict(first)
-    for _ in range(iterations - 1):
-        given = set(pairs.values())
-        left = {n: [m for m in outputs if m not in given] for n, outputs in requests.items() if n not in pairs}
-        pairs |= allocator.match({n: outputs for n, outputs in left.items() if outputs})
-    return pairs, first
 
 
 @dataclass(frozen=True)

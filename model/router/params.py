@@ -29,11 +29,14 @@ PORT_BITS = 6
 CLASS_BITS = 4
 """Bits above them that are the class."""
 
-INPUT_VCS_MAX = {"wavefront": 512, "matrix": 256}
+INPUT_VCS_MAX = {"wavefront": 512, "matrix": 256, "iterations": 256}
 """Input VCs of a router (ports · VCs) up to which these are built; what else there is takes any number."""
 
 CYCLES_PER_FLIT_MAX = 1024
 """Cycles from a flit to the next one at an output."""
+
+ITERATIONS_MAX = 16
+"""Iterations of iSLIP in a cycle."""
 
 SPREAD_ROUTER_BITS = 32
 """Bits of a router's number in the hash that chooses a port."""
@@ -44,6 +47,8 @@ _LIMITS = {
     "buffer_flits": (1, 1024),
     "rc_cycles": (0, 255),
     "entropy_bits": (0, 31),
+    "va_iterations": (1, ITERATIONS_MAX),
+    "sa_iterations": (1, ITERATIONS_MAX),
     "credit_delay_cycles": (0, 255),
     "width_bits": (1, 4096),
     "address_bits": (1, 48),
@@ -74,16 +79,18 @@ def output_port_bits(ports: int) -> int:
     return max(PORT_BITS, (ports - 1).bit_length())
 
 
-def check_input_vcs(ports: int, vcs: int, kind: str, arbiter: str, key: str = "arbiter") -> None:
+def check_input_vcs(
+    ports: int, vcs: int, kind: str, arbiter: str, key: str = "arbiter", iterations: int = 1
+) -> None:
     """Refuse a VC allocator of which the hardware is too large to be generated, before any of it is made.
 
-    A wavefront has a cell for each of the (ports·vcs)² pairs, the matrix arbiters have about (ports·vcs)³ / 2
-    flip-flops.
+    A wavefront and several iterations have a cell for each of the (ports·vcs)² pairs, the matrix arbiters have about
+    (ports·vcs)³ / 2 flip-flops.
 
     Parameters
     ----------
-    ports, vcs, kind, arbiter
-        As in `RouterParams`, `kind` is its ``va``, `arbiter` its ``vc_arbiter``.
+    ports, vcs, kind, arbiter, iterations
+        As in `RouterParams`, `kind` is its ``va``, `arbiter` its ``vc_arbiter``, `iterations` its ``va_iterations``.
     key : str
         Where that was given.
 
@@ -94,10 +101,13 @@ def check_input_vcs(ports: int, vcs: int, kind: str, arbiter: str, key: str = "a
     """
     if kind == "free_queue":
         return
-    name, value = ("va", kind) if kind == "wavefront" else (key, arbiter)
-    limit = INPUT_VCS_MAX.get(value)
+    name, value, other = (key, arbiter, "round_robin")
+    limit = INPUT_VCS_MAX.get(arbiter)
+    if kind == "wavefront":
+        name, value, other, limit = "va", kind, "another va", INPUT_VCS_MAX[kind]
+    elif iterations > 1:
+        name, value, other, limit = "va_iterations", str(iterations), "1", INPUT_VCS_MAX["iterations"]
     if limit is not None and ports * vcs > limit:
-        other = "another va" if name == "va" else "round_robin"
         raise ValueError(
             f"{name}: {value} takes at most {limit} input VCs (ports · vcs), not {ports} · {vcs} = {ports * vcs}; "
             f"{other} takes all"
@@ -181,6 +191,8 @@ class RouterParams(VcArbiter):
         ``round_robin`` or ``matrix``.
     va_arbiter : str, optional
         That of the VC allocator, if it is another one.
+    va_iterations, sa_iterations : int
+        Iterations of va and sa ``output_first`` in a cycle.
     speculation : bool
         Heads ask for the switch while they ask for a VC.
     vc_release : str
@@ -231,6 +243,8 @@ class RouterParams(VcArbiter):
     sa: Literal["input_first", "output_first", "wavefront", "max_size", "input_ahead"] = "output_first"
     arbiter: Literal["round_robin", "matrix"] = "round_robin"
     va_arbiter: Literal["round_robin", "matrix"] | None = None
+    va_iterations: int = 1
+    sa_iterations: int = 1
     speculation: bool = False
     vc_release: Literal["tail", "credits"] = "tail"
     credit_delay_cycles: int = 0
@@ -383,6 +397,7 @@ class RouterParams(VcArbiter):
                 yield f"{name} must be one of {', '.join(map(str, known))}, not {value!r}"
         yield from self._lookahead_problems()
         yield from self._spread_problems()
+        yield from self._iteration_problems()
         if self.quality is not None:
             yield from self.quality.problems(self.vcs)
             for name, refused in (("speculation", True), ("sa", "input_ahead")):
@@ -408,6 +423,22 @@ class RouterParams(VcArbiter):
             yield from self._table_problems()
         else:
             yield from self._lookup_problems()
+
+    def _iteration_problems(self) -> Iterator[str]:
+        for name, kind, arbiter_key, arbiter in (
+            ("va", self.va, self.vc_arbiter_key, self.vc_arbiter), ("sa", self.sa, "arbiter", self.arbiter),
+        ):  # fmt: skip
+            count = getattr(self, f"{name}_iterations")
+            if count == 1:
+                continue
+            if kind != "output_first":
+                yield f"{name} must be output_first with {name}_iterations={count}, not {kind}"
+            if arbiter != "round_robin":
+                yield f"{arbiter_key} must be round_robin with {name}_iterations={count}, not {arbiter}"
+            if self.quality is not None:
+                yield f"quality must be None with {name}_iterations={count}, not {self.quality.kind}"
+            if self.va == "free_queue":
+                yield f"va must be an allocator with {name}_iterations={count}, not free_queue"
 
     def _of_outputs_problems(self, name: str, limits: tuple[int, int]) -> Iterator[str]:
         values = getattr(self, name)

@@ -17,6 +17,8 @@ _FREE_QUEUES = 0.25
 _QUALITIES = 0.3
 _ENGINES_AHEAD = 0.3
 _SPREADS = 0.2
+_OWN_ARBITERS = 0.3
+_ITERATIONS = (1, 1, 2, 3)
 _AHEAD_BITS = 40  # of a head that brings its route along
 _KINDS = ("input_first", "output_first", "wavefront")
 
@@ -124,6 +126,7 @@ def router_variant(seed: int, **given: Any) -> RouterParams:
         drawn |= _spread(drawn | given, np.random.default_rng((seed, 19)))
     if not (drawn | given)["speculation"] and (drawn | given)["sa"] != "input_ahead":
         drawn["quality"] = _quality(np.random.default_rng((seed, 17)), (drawn | given)["vcs"])  # as above
+    drawn |= _allocators(drawn | given, np.random.default_rng((seed, 20)))  # as above
     if not ahead:
         return RouterParams(**(drawn | given))
     if rc == "lookup":
@@ -175,6 +178,20 @@ def _spread_ahead(params: RouterParams, rng: np.random.Generator) -> RouterParam
     there = [each if rng.random() < 0.8 else None for each in behind]
     lookahead = replace(params.lookahead, next_routes=(), behind=tuple(there))
     return replace(params, routes=own, spread_router=int(rng.integers(1 << 32)), lookahead=lookahead)
+
+
+def _allocators(parameters: dict[str, Any], rng: np.random.Generator) -> dict[str, Any]:
+    """Draw arbiters of the VC allocator alone, and iterations, where a router can have them."""
+    va, sa, arbiter = (parameters[name] for name in ("va", "sa", "arbiter"))
+    own = ("round_robin", "matrix")[int(rng.integers(2))] if rng.random() < _OWN_ARBITERS else None
+    turns = [int(count) for count in rng.choice(_ITERATIONS, 2)]
+    found: dict[str, Any] = {"va_arbiter": own} if va != "free_queue" else {}
+    if parameters.get("quality") is None and va != "free_queue":
+        if va == "output_first" and (own or arbiter) == "round_robin":
+            found["va_iterations"] = turns[0]
+        if sa == "output_first" and arbiter == "round_robin":
+            found["sa_iterations"] = turns[1]
+    return found
 
 
 def _quality(rng: np.random.Generator, vcs: int) -> Quality | None:

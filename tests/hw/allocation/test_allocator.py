@@ -6,11 +6,12 @@ from amaranth.hdl import Cat
 from amaranth.sim import Simulator
 
 from hopforge.hw.allocation.allocator import ALLOCATORS, SeparableAllocator, allocator
+from hopforge.hw.allocation.islip import IslipAllocator
 from hopforge.hw.allocation.switch_allocator import SwitchAllocator
 from hopforge.hw.allocation.vc_allocator import VcAllocator
 from hopforge.hw.parts.arbiter import ARBITERS
 from hopforge.hw.router.router import Router
-from hopforge.model.router.allocators import allocation, first_at_or_after
+from hopforge.model.router.allocators import allocation, first_at_or_after, match_in_turns
 from hopforge.model.router.params import RouterParams
 
 KINDS = [
@@ -56,6 +57,35 @@ def test_grants_equal_golden(kind: str, arbiter: str, size: int) -> None:
 
     run(dut, bench)
     assert len(sizes) > 2 or size == 2, "matchings of several sizes"
+
+
+@pytest.mark.parametrize("refusable", [False, True])
+@pytest.mark.parametrize(("size", "iterations"), [(2, 2), (3, 2), (5, 2), (5, 4)])
+def test_iterations_equal_golden(size: int, iterations: int, refusable: bool) -> None:
+    """Grants of the first iteration move pointers; where grants can be refused, those that are used do, of any."""
+    dut = IslipAllocator(inputs=size, outputs=size, iterations=iterations, refusable=refusable)
+    golden = allocation("output_first", size)
+    rng = np.random.default_rng(size + iterations)
+    later = 0
+
+    async def bench(ctx):
+        nonlocal later
+        for _ in range(150):
+            matrix = rng.random((size, size)) < rng.choice([0.3, 0.6, 1.0])
+            ctx.set(dut.requests, pairs(matrix))
+            want, first = match_in_turns(golden, {n: set(np.flatnonzero(matrix[n])) for n in range(size)}, iterations)
+            assert ctx.get(dut.grants) == sum(1 << n * size + m for n, m in want.items())
+            assert ctx.get(dut.row_granted) == sum(1 << n for n in want)
+            assert ctx.get(dut.column_granted) == sum(1 << m for m in want.values())
+            if refusable:
+                first = {n: m for n, m in want.items() if rng.random() < 0.7}
+                ctx.set(dut.taken, sum(1 << n for n in first))
+            golden.take(first)
+            later += len(want) > len(first)
+            await ctx.tick()
+
+    run(dut, bench)
+    assert later
 
 
 @pytest.mark.parametrize(("kind", "arbiter"), KINDS)
@@ -219,6 +249,14 @@ def test_bad_parameters() -> None:
     large = RouterParams(ports=64, vcs=5, buffer_flits=1, arbiter="matrix")
     with pytest.raises(ValueError, match=r"arbiter: matrix takes at most 256 input VCs .*, not 64 · 5 = 320"):
         Router(params=large)
+    with pytest.raises(ValueError, match=r"va_iterations: 2 takes at most 256 input VCs .*, not 17 · 16 = 272; 1"):
+        VcAllocator(ports=17, vcs=16, iterations=2)
+    with pytest.raises(ValueError, match=r"va must be output_first with round_robin .* not output_first with matrix"):
+        VcAllocator(ports=2, vcs=1, arbiter="matrix", iterations=2)
+    with pytest.raises(ValueError, match=r"sa must be output_first with .* for iterations=3, not wavefront with round"):
+        SwitchAllocator(ports=2, vcs=1, kind="wavefront", iterations=3)
+    with pytest.raises(ValueError, match="iterations must be at least 1, not 0"):
+        SwitchAllocator(ports=2, vcs=1, iterations=0)
     with pytest.raises(ValueError, match="inputs must be at least 1, not 0"):
         SeparableAllocator(inputs=0, outputs=2, first="input")
     with pytest.raises(ValueError, match="first must be one of input, output, not 'both'"):

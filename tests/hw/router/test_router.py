@@ -285,6 +285,13 @@ ROUTERS = {
     "matrix in the switch": {
         "ports": 3, "vcs": 2, "buffer_flits": 2, "arbiter": "matrix", "va_arbiter": "round_robin", "va": "input_first",
     },
+    "iterations": {"ports": 4, "vcs": 2, "buffer_flits": 2, "va_iterations": 3, "sa_iterations": 2, "rules": True},
+    "iterations of the switch, speculation": {
+        "ports": 4, "vcs": 2, "buffer_flits": 3, "va": "wavefront", "sa_iterations": 3, "speculation": True,
+    },
+    "iterations of the VC allocator": {
+        "ports": 3, "vcs": 3, "buffer_flits": 2, "va_iterations": 2, "sa": "input_first",
+    },
     "cut-through": {
         "ports": 3, "vcs": 2, "buffer_flits": 5, "switching": "vct", "neighbour_flits": (4, 6, 9),
         "vc_release": "credits",

@@ -19,8 +19,8 @@ from hopforge.model.network.core.event_log import put_log
 from hopforge.model.network.core.hooks import HOOK_SIGNATURE
 from hopforge.model.network.core.kinds import ACTIVE, GRANTED, RECEIVED, TAIL, VA
 from hopforge.model.network.core.net_record import Net
-from hopforge.model.router.allocators import Allocation, allocation
-from hopforge.model.router.golden_switch import Crossbar, SwitchModel, match_in_turns
+from hopforge.model.router.allocators import Allocation, allocation, match_in_turns
+from hopforge.model.router.golden_switch import Crossbar, SwitchModel
 from hopforge.sim.run.simulation import Simulation
 
 CYCLES, STEPS = 250, 8

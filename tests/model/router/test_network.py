@@ -43,7 +43,9 @@ def run_both(
 ) -> None:
     lines = ["name: test", "topology: {kind: mesh, radices: [3, 2]}"]
     latencies = {"link_latency_cycles": latency, "host_latency_cycles": latency}
-    lines.append("router: {" + ", ".join(f"{key}: {value}" for key, value in (settings | latencies).items()) + "}")
+    keys = {"sa_iterations": "allocator_iterations"}
+    router = [f"{keys.get(key, key)}: {value}" for key, value in (settings | latencies).items() if value is not None]
+    lines.append("router: {" + ", ".join(router) + "}")
     lines.append(f"routing: {{algorithm: {'star_channel, check: false' if adaptive else 'dor'}}}")
     if slow:
         lines.append(f"degraded: {slow}")
@@ -123,6 +125,9 @@ ROUTERS = {
     "matrix": {"arbiter": "matrix", "vcs": 3, "sa": "input_first"},
     "matrix in the VC allocator": {"va_arbiter": "matrix", "vcs": 3},
     "matrix in the switch": {"arbiter": "matrix", "va_arbiter": "round_robin", "va": "input_first", "vcs": 3},
+    "iterations": {"va_iterations": 2, "sa_iterations": 3, "vcs": 3},
+    "iterations of the switch, speculation": {"sa_iterations": 2, "speculation": True, "va": "input_first", "vcs": 3},
+    "iterations of the VC allocator": {"va_iterations": 4, "sa": "wavefront", "vcs": 4},
     "cut-through": {"switching": "vct", "buffer_flits": 6, "vc_release": "credits"},
     "speculation": {"speculation": True, "credit_delay_cycles": 2},
     "speculation, wavefront": {"speculation": True, "sa": "wavefront", "vc_release": "credits", "vcs": 3},
@@ -248,6 +253,13 @@ def run_any(seed: int) -> None:
         "vc_release": str(rng.choice(["tail", "credits"])),
         "speculation": bool(rng.integers(2)),
     }
+    own = np.random.default_rng(seed + 2)
+    turns = {"va": settings["va_arbiter"] or settings["arbiter"], "sa": settings["arbiter"]}
+    for key, arbiter in turns.items():
+        if settings[key] == "output_first" and arbiter == "round_robin":
+            settings[f"{key}_iterations"] = int(own.integers(1, 5))
+    if "sa_iterations" in settings:
+        settings.setdefault("va_iterations", 1)
     adaptive = settings["vcs"] > 1 and bool(rng.integers(2))
     load, latency = float(rng.choice([0.1, 0.25, 0.4])), int(rng.integers(1, 4))
     run_both(settings, seed=seed, adaptive=adaptive, load=load, latency=latency, cycles=4000)

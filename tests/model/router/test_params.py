@@ -22,6 +22,17 @@ RULE = ((((1, 2, 3),) * 2,) * 3,)
         ({"switching": "saf"}, "switching must be one of wormhole, vct, not 'saf'"),
         ({"va": "x"}, "va must be one of input_first, output_first, wavefront, max_size, free_queue, not 'x'"),
         ({"va_arbiter": "lru"}, "va_arbiter must be one of None, round_robin, matrix, not 'lru'"),
+        ({"va_iterations": 17}, "va_iterations must be in 1 to 16, not 17"),
+        ({"va_iterations": 2, "va": "wavefront"}, "va must be output_first with va_iterations=2, not wavefront"),
+        (
+            {"va_iterations": 2, "va_arbiter": "matrix"},
+            "va_arbiter must be round_robin with va_iterations=2, not matrix",
+        ),
+        ({"sa_iterations": 3, "arbiter": "matrix"}, "arbiter must be round_robin with sa_iterations=3, not matrix"),
+        (
+            {"sa_iterations": 3, "va": "free_queue"},
+            "va must be an allocator with sa_iterations=3, not free_queue",
+        ),
         ({"vc_release": "never"}, "vc_release must be one of tail, credits, not 'never'"),
         ({"neighbour_flits": (4, 4)}, "neighbour_flits must have ports=3 numbers, not 2"),
         ({"neighbour_flits": (4, 0, 4)}, "neighbour_flits[1] must be in 1 to 65535, not 0"),
@@ -72,3 +83,16 @@ def test_what_follows_from_the_parameters() -> None:
 def test_a_register_tells_arbiters_of_va_where_they_are_others(changes: dict[str, Any], value: int | None) -> None:
     found = router_csr_map(RouterParams(**(SMALL | changes)))["PARAMS"]
     assert found.decode(found.reset).get("va_arbiter") == value
+
+
+@pytest.mark.parametrize(("changes", "counts"), [
+    ({}, None), ({"va_iterations": 3}, (3, 1)), ({"va_iterations": 2, "sa_iterations": 16}, (2, 16)),
+])  # fmt: skip
+def test_a_register_tells_iterations_where_there_are_several(
+    changes: dict[str, Any], counts: tuple[int, int] | None
+) -> None:
+    registers = router_csr_map(RouterParams(**(SMALL | changes)))
+    assert ("ITERATIONS" in {register.name for register in registers}) == (counts is not None)
+    if counts is not None:
+        found = registers["ITERATIONS"]
+        assert found.decode(found.reset) == {"va_iterations": counts[0], "sa_iterations": counts[1]}

@@ -314,3 +314,14 @@ def test_routers_that_cannot_be_built(router: str, message: str) -> None:
     topology, tables = tables_of(config)
     with pytest.raises(UserError, match=f"^{re.escape(message)}$"):
         network_params(config, topology, tables)
+
+
+@pytest.mark.parametrize(("router", "va", "sa"), [
+    ("allocator_iterations: 2", 2, 2), ("allocator_iterations: 3, va_iterations: 1", 1, 3),
+    ("va_iterations: 4, sa: wavefront", 4, 1), ("allocator_iterations: 2, va: wavefront", 1, 2),
+    ("allocator_iterations: 2, sa: input_first, speculation: true", 2, 1),
+])  # fmt: skip
+def test_iterations_are_those_of_islip(router: str, va: int, sa: int) -> None:
+    config = configure("{kind: mesh, radices: [2, 2]}", "dor", f"vcs: 2, {router}")
+    topology, tables = tables_of(config)
+    assert {(p.va_iterations, p.sa_iterations) for p in network_params(config, topology, tables)} == {(va, sa)}

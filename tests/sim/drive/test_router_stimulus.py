@@ -1,5 +1,6 @@
 """Traffic for one router: the kernels of the simulator as its golden router, and what goes in and comes out."""
 
+from dataclasses import fields
 from typing import Any
 
 import numpy as np
@@ -65,6 +66,22 @@ def compare(params: RouterParams, traffic: RouterTraffic) -> dict[str, int]:
 @pytest.mark.parametrize("seed", range(24))
 def test_the_kernels_are_the_golden_router(seed: int) -> None:
     compare(router_variant(seed, rc="table"), RouterTraffic(cycles=250, seed=seed))
+
+
+def test_routers_that_are_drawn_differ_in_every_parameter() -> None:
+    """A parameter that none of them has was never compared; those that are left out have tests of their own."""
+    drawn = [router_variant(seed) for seed in range(150)]
+    same = {field.name for field in fields(RouterParams) if len({repr(getattr(p, field.name)) for p in drawn}) == 1}
+    assert same == {"address_bits", "tag_bits", "length_bits", "cycles_per_flit", "protection"}
+
+
+@pytest.mark.parametrize(("va", "sa"), [("output_first", "output_first"), ("output_first", "wavefront")])
+def test_the_kernels_are_the_golden_router_with_iterations(va: str, sa: str) -> None:
+    given = {"va": va, "sa": sa, "arbiter": "round_robin", "va_arbiter": None, "quality": None, "ports": 5, "vcs": 3}
+    turns = {"va_iterations": 3, "sa_iterations": 2 if sa == va else 1}
+    for speculation in (False, True):
+        params = router_variant(3, rc="table", rc_cycles=1, speculation=speculation, **given, **turns)
+        assert compare(params, RouterTraffic(cycles=250, seed=3))["packets"] > 50
 
 
 @pytest.mark.parametrize(("seed", "given"), [
