@@ -37,6 +37,8 @@ _AIMS_UM2_NS = {(5, 4, 64, 4): (55174.0, 0.9)}
 _PORTS = (5, 8, 16)
 _VCS = (1, 2, 4)
 _ITERATIONS = (2, 4)
+_LARGEST_ITERATED = 20
+"""Output VCs of a VC allocator of several iterations; with 32 a recipe takes longer than its limit."""
 _LARGEST_VC_ALLOCATOR = {"input_first": 64, "output_first": 64, "wavefront": 20}
 """Output VCs up to which a VC allocator is in the table: its gates grow with the square."""
 _LARGEST_BY_DEFAULT = 32
@@ -224,6 +226,7 @@ def allocator_blocks() -> dict[str, Block]:
             build=partial(component, ports=ports, vcs=vcs, iterations=turns), on_request=True,
         )
         for name, what, component in kinds for ports in _PORTS[:2] for vcs in _VCS[1:] for turns in _ITERATIONS
+        if name == "sa" or ports * vcs <= _LARGEST_ITERATED
     ]  # fmt: skip
     return {each.name: each for each in found}
 
