@@ -76,7 +76,8 @@ def single_router(params: RouterParams) -> NetState:
         RouterParameters(
             vcs=p.vcs, buffer_flits=p.buffer_flits, switching=p.switching,
             rc_cycles=1 if p.rc == "lookup" else p.rc_cycles, va=p.va, sa=p.sa, arbiter=p.arbiter,
-            speculation=p.speculation, vc_release=p.vc_release, credit_delay_cycles=p.credit_delay_cycles,
+            va_arbiter=p.va_arbiter, speculation=p.speculation, vc_release=p.vc_release,
+            credit_delay_cycles=p.credit_delay_cycles,
             deadlock_cycles=1 << 62, lookahead=p.lookahead is not None,
             cycles_per_flit=np.array([p.cycles_per_flit]) if p.cycles_per_flit else 1,
         ),
