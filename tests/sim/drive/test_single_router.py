@@ -8,8 +8,8 @@ from hopforge.model.network.settings import RouterParameters
 from hopforge.sim.drive import single_router
 from hopforge.sim.drive.router_variants import router_variant
 
-#: with engines a head waits a cycle; a tuple for the ports is an array there; what heads bring is another kind of value
-_OTHERWISE = {"rc_cycles", "cycles_per_flit", "lookahead"}
+#: with engines a head waits a cycle, and they are outside; ports have an array; what heads bring is another kind of value
+_OTHERWISE = {"rc_cycles", "cycles_per_flit", "lookahead", "lookup"}
 
 
 def test_no_parameter_is_left_at_its_default(monkeypatch: pytest.MonkeyPatch) -> None:
