@@ -82,7 +82,7 @@ def _sweep(config: Config) -> Sections:
 
 def _hits(config: Config) -> Sections:
     entropy = {"traffic"} if config.routing.spread == "entropy" else set()
-    return {"workload", "timing", "failed", *entropy, *_KEYS, *_known_ways(config)}  # routing: of several links and ways
+    return {"workload", "timing", "failed", *entropy, *_KEYS, *_known_ways(config)}  # routing: of links and ways
 
 
 def _wavelengths(config: Config) -> Sections:

@@ -105,7 +105,8 @@ def router_variant(seed: int, **given: Any) -> RouterParams:
     }
     if without_allocator and "va" not in given and not given.get("speculation", False):
         drawn |= {"va": "free_queue", "speculation": False}
-    drawn["va_arbiter"] = (None, "round_robin", "matrix")[int(np.random.default_rng((seed, 20)).integers(3))]  # as above
+    of_va = int(np.random.default_rng((seed, 20)).integers(3))  # as above
+    drawn["va_arbiter"] = (None, "round_robin", "matrix")[of_va]
     if rng.random() < 0.5:
         drawn["neighbour_flits"] = tuple(int(depth) for depth in rng.integers(1 + 2 * vct, 9, ports))
     if rules:

@@ -8,7 +8,7 @@ from hopforge.model.network.settings import RouterParameters
 from hopforge.sim.drive import single_router
 from hopforge.sim.drive.router_variants import router_variant
 
-#: with engines a head waits a cycle, and they are outside; ports have an array; what heads bring is another kind of value
+#: engines are outside, and a head waits for them; ports have an array; what heads bring is another kind of value
 _OTHERWISE = {"rc_cycles", "cycles_per_flit", "lookahead", "lookup"}
 
 
