@@ -129,6 +129,10 @@ OTHER_KEYS: dict[str, Callable[[Config], bool]] = {
 LOAD_KEYS = ("load", "precision", "min_cycles", "max_cycles", "warmup_cycles", "warmup_us", "measure_us")
 #: keys of `simulation` that packet routers do not read: their runs end when all messages have arrived
 _OF_FLITS = {*LOAD_KEYS, "deadlock_cycles"} - {"load"}
+#: keys of `tables` that only virtual layers need
+_OF_LAYERS = {"layers", "layers_file", "max_layers"}
+#: commands that follow the one known way of each pair
+_OF_ONE_WAY = {"topology", "hits", "wavelengths"}
 #: keys of `app` that only engine flow reads
 FLOW_KEYS = (
     "backend", "envelope_bytes", "latency_factor", "bandwidth_factor", "sharing", "tcp_window_bytes", "buffer_bytes",
@@ -158,7 +162,7 @@ def _read_of(config: Config, commands: set[str]) -> dict[str, bool]:
     found: dict[str, bool] = {}
     for key, read in (
         *_of_traffic(config, commands), *_of_router(config, commands), *_of_workload(config), *_of_others(config),
-        *_of_loads(config, commands), *_of_tables(config, commands),
+        *_of_loads(config, commands), *_of_tables(config, commands), *_of_ways(config, commands),
     ):  # fmt: skip
         found[key] = found.get(key, True) and read
     return found
@@ -250,9 +254,20 @@ def _of_others(config: Config) -> Iterator[tuple[str, bool]]:
 
 
 def _of_tables(config: Config, commands: set[str]) -> Iterator[tuple[str, bool]]:
-    """Only `route` writes the addresses of hosts that have but one path."""
-    if config.tables is not None and "lmc" in _given(config.tables):
+    """Only `route` writes the addresses of hosts that have but one path; ``routing.ways: tables`` reads no layers."""
+    if "lmc" in _given(config.tables):
         yield "tables.lmc", config.tables.scheme == "k_shortest" or not commands or "route" in commands
+    if takes_tables(config) and config.routing.algorithm != "tables" and not commands & {"route", "gen tables"}:
+        for key in _given(config.tables):
+            if key in _OF_LAYERS and not (key == "max_layers" and config.tables.scheme == "nue"):
+                yield f"tables.{key}", False
+
+
+def _of_ways(config: Config, commands: set[str]) -> Iterator[tuple[str, bool]]:
+    """Commands that follow one known way of each pair follow that of tables with `routing.algorithm: tables` alone."""
+    if config.routing.ways == "tables" and takes_tables(config):
+        programs = set() if config.app.engine == "packet" else {"app", *({"sweep"} if "app" in config.written else ())}
+        yield "routing.ways", not commands or not commands <= {*_OF_ONE_WAY, *programs}
 
 
 def _of_loads(config: Config, commands: set[str]) -> Iterator[tuple[str, bool]]:
@@ -387,6 +402,12 @@ ROUTING_KEYS: dict[str, set[str]] = {
     "dqn": {"dqn"},
 }
 """Key of section `routing` → the algorithms that read it. Keys that are not here are read for every algorithm."""
+
+
+def takes_tables(config: Config) -> bool:
+    """Tell whether packets go by section `tables`: all the way, or by ``routing.ways: tables``."""
+    routing = config.routing
+    return routing.algorithm == "tables" or (routing.ways == "tables" and routing.algorithm in ROUTING_KEYS["ways"])
 
 
 #: keys of POR and OutFlank on routers of flits

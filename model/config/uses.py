@@ -8,6 +8,7 @@ from hopforge.model.config.root import Config
 from hopforge.model.config.router import RouterConfig
 from hopforge.model.config.topology import TABLE_KINDS
 from hopforge.model.config.unread_keys import (
+    takes_tables,
     unread_choice_keys,
     unread_class_keys,
     unread_packet_keys,
@@ -23,6 +24,12 @@ _MACHINE = {"router", "routing"}
 
 
 def _routing(config: Config) -> Sections:
+    """Return the sections of the routing of a network."""
+    return {"routing", "tables"} if takes_tables(config) else {"routing"}
+
+
+def _known_ways(config: Config) -> Sections:
+    """Return the sections of the one known way of each pair, which is that of no other algorithm but `tables`."""
     return {"routing", "tables"} if config.routing.algorithm == "tables" else {"routing"}
 
 
@@ -52,8 +59,9 @@ def _network(config: Config) -> Sections:
 def _app(config: Config) -> Sections:
     if config.app.engine == "loggops":
         return {"workload", "app"}
+    ways = _routing if config.app.engine == "packet" else _known_ways
     sections = {
-        "workload", "app", "timing", "energy", "router", "traffic", "failed", "degraded", "lookup", *_routing(config),
+        "workload", "app", "timing", "energy", "router", "traffic", "failed", "degraded", "lookup", *ways(config),
         *_units(config),
     }  # fmt: skip
     if config.app.engine == "packet":
@@ -74,7 +82,7 @@ def _sweep(config: Config) -> Sections:
 
 def _hits(config: Config) -> Sections:
     entropy = {"traffic"} if config.routing.spread == "entropy" else set()
-    return {"workload", "timing", "failed", *entropy, *_KEYS, *_routing(config)}  # routing: of several links and ways
+    return {"workload", "timing", "failed", *entropy, *_KEYS, *_known_ways(config)}  # routing: of links and ways
 
 
 def _wavelengths(config: Config) -> Sections:
@@ -103,7 +111,7 @@ def _plane(config: Config) -> Sections:
 
 
 USES: dict[str, Callable[[Config], Sections]] = {
-    "topology": lambda config: {"failed", "timing", "app", *_KEYS, *_routing(config)},  # with --export simgrid
+    "topology": lambda config: {"failed", "timing", "app", *_KEYS, *_known_ways(config)},  # with --export simgrid
     "bounds": lambda config: {"traffic", "failed", *_routing(config)},
     "route": lambda config: {"tables", "failed"},
     "hits": _hits,

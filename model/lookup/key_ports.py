@@ -39,6 +39,10 @@ def group_ports(topology: Topology) -> NDArray[np.int32]:
     return table
 
 
+class NowhereError(ValueError):
+    """A key leads nowhere in a network, for instance where a link has failed."""
+
+
 class KeyPorts:
     """Output ports of keys and of destinations in one network (port numbers: docs/architecture.md).
 
@@ -131,7 +135,7 @@ class KeyPorts:
         if (port == NO_PORT).any():
             first = tuple(index[0] for index in np.nonzero(np.atleast_1d(port == NO_PORT)))
             where, what = np.atleast_1d(routers)[first], np.atleast_1d(keys)[first]
-            raise ValueError(f"key {int(what):#x} leads nowhere at router {int(where)} of the {self.topology.name}")
+            raise NowhereError(f"key {int(what):#x} leads nowhere at router {int(where)} of the {self.topology.name}")
         return port
 
     def _reduced(self, routers: NDArray[np.int64], keys: NDArray[np.int64]) -> NDArray[np.int32]:
@@ -150,7 +154,7 @@ class KeyPorts:
         if lost.any():
             first = tuple(index[0] for index in np.nonzero(np.atleast_1d(lost)))
             where, what = np.atleast_1d(routers)[first], np.atleast_1d(keys)[first]
-            raise ValueError(f"key {int(what):#x} leads nowhere at router {int(where)} of the {self.topology.name}")
+            raise NowhereError(f"key {int(what):#x} leads nowhere at router {int(where)} of the {self.topology.name}")
         return port.astype(np.int32)
 
     def _dragonfly(

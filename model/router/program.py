@@ -10,7 +10,7 @@ from hopforge.model.config import Config
 from hopforge.model.errors import UserError
 from hopforge.model.lookup.csr import MEMBER_HASHES, MODES, UP_CHOICES, WORD_BITS, CsrMap, csr_map
 from hopforge.model.lookup.expression_reduction import configured_reduction
-from hopforge.model.lookup.key_ports import KeyPorts
+from hopforge.model.lookup.key_ports import KeyPorts, NowhereError
 from hopforge.model.lookup.key_validity import wrong_key
 from hopforge.model.lookup.node_reduction import NodeReduction
 from hopforge.model.lookup.params import LookupParams
@@ -142,8 +142,11 @@ def tcam_contents(config: Config, topology: Topology, tables: RouterTables, rout
     width = config.address.width_bits
     if reduction.mode != "arbitrary":
         ports = KeyPorts(reduction, topology if groups is None else groups.logical)
-        rows = route_rows(ports, router)
-        want = ports.destination_ports(router, np.array(list(table), np.int64)).tolist()
+        try:
+            rows = route_rows(ports, router)
+            want = ports.destination_ports(router, np.array(list(table), np.int64)).tolist()
+        except NowhereError:  # a link of theirs has failed, and routing goes around it
+            return _with_lag(prefix_rows(table_prefixes(table, width), width))
         if groups is not None:
             starts = [_group_output(groups, router, port) for port in range(groups.ports.shape[1])]
             want = [starts[port] for port in want]

@@ -116,6 +116,49 @@ def test_unread_keys_are_told(routing: str, topology: str, unread: list[str]) ->
     assert unused_sections(config, ["net"]) == unread
 
 
+_GRID = "topology: {kind: hyperx, sizes: [3, 3]}\nrouter: {vcs: 8}\n"
+
+
+@pytest.mark.parametrize("ways", ["all", "one", "tables"])
+@pytest.mark.parametrize("name", sorted(ROUTING_KEYS["ways"]))
+def test_section_tables_is_used_where_the_algorithm_asks_for_it(
+    monkeypatch: pytest.MonkeyPatch, name: str, ways: str
+) -> None:
+    seen: set[str] = set()
+    prepare = ROUTING[name]
+
+    def recorded(topology: Any, vcs: int, options: dict[str, Any]) -> Any:
+        wrapped = _Recorder(options)
+        wrapped.read = seen
+        return prepare(topology, vcs, wrapped)
+
+    monkeypatch.setitem(ROUTING, name, recorded)
+    network = "topology: {kind: polarfly, q: 3}\nrouter: {vcs: 8}\n" if name.endswith("_compact") else _GRID
+    text = f"name: x\n{network}routing: {{algorithm: {name}, ways: {ways}}}\ntables: {{scheme: up_down}}\n"
+    config = parse_config(text)
+    routing_plan(config, network_topology(config))
+    assert "ways" in seen
+    for command in ("net", "series", "sweep", "trace", "bounds", "gen network", "cosim --part network"):
+        assert ("tables" in unused_sections(config, [command])) == ("tables" not in seen), command
+
+
+def test_what_follows_one_known_way_says_that_it_is_not_that_of_tables() -> None:
+    """`hopforge hits` and the flow engine go by tables with `routing.algorithm: tables` alone."""
+    routing = "routing: {algorithm: minimal, ways: tables}\ntables: {scheme: up_down, layers: dfsssp, max_layers: 2}\n"
+    workload = "workload: {kind: collective, operation: barrier}\n"
+    flow, packet = (
+        parse_config(f"name: x\n{_GRID}{routing}{workload}app: {{engine: {engine}}}\n", keys=False)
+        for engine in ("flow", "packet")
+    )
+    for command, config in (("hits", flow), ("hits", packet), ("app", flow), ("topology", packet)):
+        assert {"tables", "routing.ways"} <= set(unused_sections(config, [command])), command
+    for command, config in (("net", flow), ("app", packet), ("gen network", flow)):
+        unused = unused_sections(config, [command])
+        assert "tables" not in unused and "routing.ways" not in unused, command
+        assert {"tables.layers", "tables.max_layers"} <= set(unused), command
+    assert not {"tables", "tables.layers", "tables.max_layers"} & set(unused_sections(packet, ["route"]))
+
+
 def test_a_key_that_one_variant_reads_is_read() -> None:
     variants = "simulation: {variants: {a: {routing.algorithm: ugal}, b: {}}}\n"
     routing = "router: {vcs: 8}\nrouting: {bias: 3, alpha: 0.1}\n"
