@@ -129,6 +129,8 @@ OTHER_KEYS: dict[str, Callable[[Config], bool]] = {
 LOAD_KEYS = ("load", "precision", "min_cycles", "max_cycles", "warmup_cycles", "warmup_us", "measure_us")
 #: keys of `simulation` that packet routers do not read: their runs end when all messages have arrived
 _OF_FLITS = {*LOAD_KEYS, "deadlock_cycles"} - {"load"}
+#: keys of `tables` that say how good its paths are measured to be
+_OF_QUALITY = {"patterns", "hotspot", "local"}
 #: keys of `tables` that only virtual layers need
 _OF_LAYERS = {"layers", "layers_file", "max_layers"}
 #: commands that follow the one known way of each pair
@@ -254,7 +256,12 @@ def _of_others(config: Config) -> Iterator[tuple[str, bool]]:
 
 
 def _of_tables(config: Config, commands: set[str]) -> Iterator[tuple[str, bool]]:
-    """Only `route` writes the addresses of hosts that have but one path; ``routing.ways: tables`` reads no layers."""
+    """Only `route` measures how good tables are, and writes addresses of hosts that have but one path.
+
+    With ``routing.ways: tables`` nothing reads layers.
+    """
+    for key in sorted(_OF_QUALITY & set(_given(config.tables))):
+        yield f"tables.{key}", not commands or "route" in commands
     if "lmc" in _given(config.tables):
         yield "tables.lmc", config.tables.scheme == "k_shortest" or not commands or "route" in commands
     if takes_tables(config) and config.routing.algorithm != "tables" and not commands & {"route", "gen tables"}:
