@@ -17,7 +17,7 @@ import gc
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cached_property
-from typing import Any
+from typing import Any, NoReturn
 
 from numba import cfunc, njit, types
 from numba.extending import typeof_impl
@@ -126,6 +126,17 @@ def around(signature: Any, function: Callable[..., Any]) -> Any:
         return njit(signature)(function)
 
 
+def raise_signal(error: SystemError) -> NoReturn:
+    """Raise what a signal's handler raised while numba made ready a function that a kernel is given.
+
+    numba then goes on without the function's signature (`known_addresses`). Python notices that an answer comes beside
+    an exception, and makes that the cause of a `SystemError`.
+    """
+    if error.__cause__ is None:
+        raise error
+    raise error.__cause__ from None
+
+
 class Entry:
     """An entry point of a kernel: see `entry`."""
 
@@ -140,7 +151,10 @@ class Entry:
 
     def __call__(self, *arguments: Any) -> Any:
         """Run it."""
-        return self.compiled(*arguments)
+        try:
+            return self.compiled(*arguments)
+        except SystemError as error:
+            raise_signal(error)
 
 
 def entry(signature: Any, **options: Any) -> Callable[[Callable[..., Any]], Entry]:

@@ -25,7 +25,9 @@ def remember_addresses() -> None:
 
 
 def _remembering(found_by: Callable[[Any, Any], int]) -> Callable[[Any, Any], int]:
-    def address(function: Any, signature: Any) -> int:
+    def address(function: Any, signature: Any = None) -> int:
+        if signature is None:  # a signal's handler has raised (`compile.raise_signal`): nothing may be called here
+            return 0
         if not isinstance(function, Dispatcher | CFunc):
             return found_by(function, signature)
         # numba hands over the same signature at each call; to hash or compare it takes longer than to find an address

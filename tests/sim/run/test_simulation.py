@@ -39,6 +39,33 @@ class AlarmError(Exception):
 
 
 @pytest.mark.parametrize("of_times", ["", "router: {model: input_output_queued}"])
+def test_a_signal_between_kernels_is_no_error_of_numba(of_times: str) -> None:
+    """One in ten falls into what numba does before each call, which went on without its exception."""
+    run = Simulation(config("topology: {kind: mesh, radices: [2]}", *filter(None, [of_times])), 0.1, 1)
+    run.advance(10)  # compiled
+
+    def handler(number: int, frame: object) -> None:
+        raise AlarmError
+
+    heard = 0
+    before = signal.signal(signal.SIGALRM, handler)
+    try:
+        for k in range(200):
+            try:
+                signal.setitimer(signal.ITIMER_REAL, 1e-4 + 4e-6 * k)
+                for _ in range(400):
+                    run.advance(1)
+                signal.setitimer(signal.ITIMER_REAL, 0)
+            except AlarmError:
+                heard += 1
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    assert heard > 50, "most of them"
+    run.check_conservation()
+
+
+@pytest.mark.parametrize("of_times", ["", "router: {model: input_output_queued}"])
 def test_a_signal_is_heard_in_the_middle_of_a_long_advance(of_times: str) -> None:
     run = Simulation(config("topology: {kind: mesh, radices: [2]}", *filter(None, [of_times])), 0.1, 1)
     run.advance(10)  # compiled
