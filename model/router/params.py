@@ -84,8 +84,8 @@ def check_input_vcs(
 ) -> None:
     """Refuse a VC allocator of which the hardware is too large to be generated, before any of it is made.
 
-    A wavefront and several iterations have a cell for each of the (ports·vcs)² pairs, the matrix arbiters have about
-    (ports·vcs)³ / 2 flip-flops.
+    A wavefront has a cell for each of the (ports·vcs)² pairs, several iterations have a choice among ports·vcs for each
+    output VC and iteration, the matrix arbiters have about (ports·vcs)³ / 2 flip-flops.
 
     Parameters
     ----------

@@ -40,9 +40,9 @@ def explorer(
 ) -> Explorer | None:
     """Return a plot of the table with a first choice of axes; None for a table with nothing to plot.
 
-    Latencies of saturated points are left out: the queues of the hosts grow, and their mean with the length of the run.
-    The caption says so. So is -1, the latency of what did not arrive. Numbers that are only names, as of ports, are not
-    plotted first.
+    Latencies of saturated points are left out, and the caption says so: the queues of the hosts grow, and their mean
+    with the length of the run. -1, the latency of what did not arrive, is left out, too. Numbers that are only names,
+    as of ports, are not plotted first.
     More than `LARGEST_PLOT` rows are thinned evenly, and the caption says so.
     """
     table = table.loc[:, ~table.columns.duplicated()].copy()

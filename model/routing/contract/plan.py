@@ -218,7 +218,7 @@ def need_kind(topology: Topology, name: str, *kinds: str) -> None:
     if topology.kind not in kinds:
         raise RoutingError(
             f"routing.algorithm {name} needs a topology of kind {' or '.join(kinds)}, not {topology.kind}; "
-            "minimal, up_down and tables go on any"
+            "minimal, up_down and tables go on any but a butterfly"
         )
 
 

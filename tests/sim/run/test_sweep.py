@@ -308,7 +308,7 @@ def test_a_variant_that_does_not_fit_its_network_is_told_before_any_run(
     assert capsys.readouterr().err == (
         f"hopforge: {tmp_path}/c.yml:18: simulation.variants.wrong: "
         "routing.algorithm nca needs a topology of kind fat_tree, not mesh; "
-        "minimal, up_down and tables go on any\n"
+        "minimal, up_down and tables go on any but a butterfly\n"
     )
     assert list((tmp_path / "out" / "runs").glob("*.json")) == []
 
