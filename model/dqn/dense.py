@@ -13,8 +13,9 @@ from hopforge.model.kernel.compile import kernel
 
 __all__ = ["add_bias", "add_product", "compiled", "hyperbolic", "part", "rectified", "transpose"]
 
-#: a product and a sum may be one instruction, nothing else is reordered
-_OPTIONS: dict[str, Any] = {"error_model": "numpy", "fastmath": {"contract"}, "no_cfunc_wrapper": True}
+#: a product and a sum are never one instruction: which of two products it is for would be left to the compiler, and
+#: copies of one function in several kernels would differ in the last bit
+_OPTIONS: dict[str, Any] = {"error_model": "numpy", "no_cfunc_wrapper": True}
 #: how all kernels of the agent are compiled
 compiled = kernel(**_OPTIONS)
 _PART = {**_OPTIONS, "no_cpython_wrapper": True}
