@@ -45,6 +45,47 @@ def test_allocators_of_other_sizes_are_as_large_as_synthesized_ones(part, measur
         assert found == pytest.approx(area, rel=most), (ports, vcs)
 
 
+#: part, keys, most deviation; ports, VCs → µm² as synthesized (docs/results/synthesis.md)
+OTHERS = [
+    ("VC allocator", "va: wavefront", 0.15,
+     {(5, 1): 988, (5, 2): 4819, (5, 4): 19_138, (8, 1): 2379, (8, 2): 10_266, (16, 1): 10_562}),
+    ("VC allocator", "va: output_first", 0.17,
+     {(5, 1): 533, (5, 2): 2324, (5, 4): 8940, (8, 1): 1480, (8, 2): 6293, (8, 4): 22_773, (16, 1): 6062,
+      (16, 2): 23_018, (16, 4): 85_038}),
+    ("VC allocator", "va_iterations: 2", 0.12, {(5, 2): 4676, (5, 4): 19_141, (8, 2): 11_099}),
+    ("VC allocator", "allocator_iterations: 4", 0.26, {(5, 2): 9002, (5, 4): 39_677, (8, 2): 19_729}),
+    ("switch allocator", "sa: wavefront", 0.22,
+     {(5, 1): 815, (5, 2): 1049, (5, 4): 1556, (8, 1): 1955, (8, 2): 2438, (8, 4): 3577, (16, 1): 9589, (16, 2): 13_656,
+      (16, 4): 21_635}),
+    ("switch allocator", "sa: output_first", 0.56,
+     {(5, 1): 757, (5, 2): 1049, (5, 4): 1546, (8, 1): 2172, (8, 2): 2895, (8, 4): 4130, (16, 1): 10_063,
+      (16, 2): 11_773, (16, 4): 16_165}),
+    ("switch allocator", "allocator_iterations: 2", 0.26, {(5, 2): 1559, (5, 4): 2022, (8, 2): 4214, (8, 4): 5532}),
+    ("switch allocator", "allocator_iterations: 4", 0.32, {(5, 2): 2686, (5, 4): 3048, (8, 2): 8767, (8, 4): 9248}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("part", "keys", "most", "measured"), OTHERS)
+def test_allocators_of_other_kinds_are_as_large_as_synthesized_ones(part, keys, most, measured):
+    """Within the deviations that docs/guides/energy.md states."""
+    config = config_of(f"router: {{vcs: 4, {keys}}}")
+    for (ports, vcs), area in measured.items():
+        found = switch_areas(config, SwitchShape(ports, vcs, 4, 64), cached=False)[part]
+        assert found == pytest.approx(area, rel=most), (ports, vcs, found / area)
+
+
+def test_larger_allocators_take_more_energy():
+    """By as much as they are larger; heads that speculate have a switch allocator of their own."""
+    shape, traffic = SwitchShape(5, 4, 4, 64), Traffic(1.0, 10, 50, 0)
+    plain, changed = (
+        switch_energy(config_of(f"router: {{vcs: 4{more}}}"), shape, 1, traffic, cached=False)
+        for more in ("", ", va: wavefront, sa: wavefront, speculation: true")
+    )
+    assert changed["VC allocation"] / plain["VC allocation"] == pytest.approx(1.7)
+    assert changed["switch allocation"] / plain["switch allocation"] == pytest.approx(2 * (47.5 + 18.5) / 47.5)
+    assert changed["static, logic"] > plain["static, logic"]
+
+
 @pytest.mark.parametrize("kind", get_args(RouterConfig.model_fields["flit_buffers"].annotation))
 def test_every_kind_of_flit_buffer_has_an_area_of_its_own(kind):
     """Memories leak by their size, everything else by its area."""
