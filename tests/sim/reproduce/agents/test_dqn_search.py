@@ -43,6 +43,13 @@ def test_what_they_say() -> None:
     found = REPRODUCTIONS["dqn.search"].compare(rows("dqn.search"), Options())
     assert [one.ours for one in found] == pytest.approx([1.0, 1.1, 1.2, 1.3])
     assert [one.paper for one in found] == [None, None, 0.52, None]
+    full = pd.concat([rows("dqn.search").assign(seed=seed) for seed in (1, 2, 6, 7, 8)])
+    full.loc[(full["seed"] == 2) & (full["setting"] == "document"), "network_latency"] = 140.0
+    full = full[(full["seed"] < 6) | (full["setting"] != "nearer, asked again")]
+    found = REPRODUCTIONS["dqn.search"].compare(full, Options(full=True))
+    assert [one.ours for one in found] == pytest.approx([1.0, 1.1, 1.3, 1.3, 1.0, 1.1, 1.2])
+    assert "2 seeds" in found[2].assumption and "3 seeds" in found[6].assumption
+    assert [one.quantity.endswith("document, other seeds") for one in found] == 6 * [False] + [True]
     data = rows("dqn.beyond")
     found = REPRODUCTIONS["dqn.beyond"].compare(data, Options())
     assert len(found) == 4 * len(dqn_beyond.SCENES)
