@@ -31,8 +31,8 @@ FORCE:
 
 setup: system $(STAMP)
 
-# command=package pairs; sta and chromium are optional (OpenSTA timing, test of the report page)
-SYSTEM_PACKAGES := iverilog=iverilog g++=g++ sta=opensta chromium=chromium
+# command=package pairs; Verilator is a program in Perl and needs more than perl-base; sta and chromium are optional (OpenSTA timing, test of the report page)
+SYSTEM_PACKAGES := iverilog=iverilog g++=g++ pod2usage=perl sta=opensta chromium=chromium
 sudo = $$([ "$$(id -u)" = 0 ] || echo sudo)
 apt-update = $(sudo) apt-get -qq update || true
 apt-install = $(sudo) env DEBIAN_FRONTEND=noninteractive apt-get -o DPkg::Lock::Timeout=300 -qq -y --no-install-recommends install

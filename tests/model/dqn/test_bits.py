@@ -8,12 +8,13 @@ import ast
 from pathlib import Path
 from typing import Any
 
-import hopforge
 import numpy as np
 import pytest
+from numba import njit
+
+import hopforge
 from hopforge.model.dqn.adam import adam_step
 from hopforge.model.dqn.dense import add_product
-from numba import njit
 
 
 @njit
