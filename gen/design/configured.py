@@ -29,6 +29,7 @@ from hopforge.model.router.stream_params import StreamParams
 from hopforge.model.router.tables import RouterTables
 from hopforge.model.routing.combined.configured import routing_network, routing_plan
 from hopforge.model.routing.combined.message_classes import acknowledge_mask
+from hopforge.model.routing.contract.plan import RoutingError, RoutingPlan
 from hopforge.model.routing.contract.around_failures import check_algorithm
 from hopforge.model.shared import once
 from hopforge.model.topology import Topology, build
@@ -188,10 +189,19 @@ def _network_design(config: Config, broken: FailedConfig, slow: DegradedConfig) 
         raise UserError(f"router.{error}") from error
     paths = path_rules(config, topology)
     plan = routing_plan(config, topology)
+    _check_ties(config, topology, plan)
     tables = compile_tables(topology, plan, vcs, config.routing.algorithm)
     if config.traffic.acknowledge is not None:
         tables = tables_with_service(topology, tables, vcs, acknowledge_mask(plan, vcs))
     return NetworkDesign(config, topology, tables, network_params(config, topology, tables, lookup=lookup), paths)
+
+
+def _check_ties(config: Config, topology: Topology, plan: RoutingPlan) -> None:
+    """Refuse ties that draw random numbers where that is all that no table can do."""
+    if plan.random and config.routing.ties == "random":
+        plain = config.model_copy(update={"routing": config.routing.model_copy(update={"ties": "plus"})})
+        if not routing_plan(plain, topology).random:
+            raise RoutingError("routing.ties random draws numbers, which no table of a router can: take plus or key")
 
 
 def _check_slow(config: Config, slow: DegradedConfig) -> None:

@@ -200,6 +200,15 @@ def test_hardware_answers_as_the_simulator(name: str) -> None:
     assert result.first is None, str(result.first)
 
 
+@pytest.mark.parametrize("options", ["dor, ties: random", "nca, ties: random"])
+def test_ties_that_draw(options: str) -> None:
+    """The key that is at fault is named where another value of it makes tables; else it is the algorithm."""
+    kind = "torus, radices: [4, 4]" if "dor" in options else "fat_tree, k: 2, n: 2"
+    config = parse_config(f"name: x\ntopology: {{kind: {kind}}}\nrouting: {{algorithm: {options}}}\n")
+    with pytest.raises(UserError, match=r"^routing\.ties random draws numbers, which no table of a router can: take plus"):
+        whole_network_design(config)
+
+
 @pytest.mark.parametrize(
     ("reply", "message"),
     [
