@@ -29,8 +29,8 @@ from hopforge.model.router.stream_params import StreamParams
 from hopforge.model.router.tables import RouterTables
 from hopforge.model.routing.combined.configured import routing_network, routing_plan
 from hopforge.model.routing.combined.message_classes import acknowledge_mask
-from hopforge.model.routing.contract.plan import RoutingError, RoutingPlan
 from hopforge.model.routing.contract.around_failures import check_algorithm
+from hopforge.model.routing.contract.plan import RoutingError, RoutingPlan
 from hopforge.model.shared import once
 from hopforge.model.topology import Topology, build
 from hopforge.model.topology.configured import network_topology
