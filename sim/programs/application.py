@@ -215,7 +215,7 @@ def _run_packet(setup: AppSetup, progress: Progress | None) -> AppRun:
 
 
 def _link_share(setup: AppSetup, run: "Simulation", makespan_s: float) -> float:
-    """Return the mean share of the run in which a link between routers is busy: with a flit for longer if it is slow."""
+    """Return the mean share of the run in which a link between routers is busy; a slow one takes longer for a flit."""
     from hopforge.sim.run.measurement import channel_columns  # noqa: PLC0415  as above
 
     channels = channel_columns(run, max(int(run.state["cycle"]), 1))
@@ -288,8 +288,9 @@ def _run_schedule_packet(
         visits=(int(run.state["hops_sum"]), int(run.state["output_port"]["flits"].sum())),
     )
     return replace(
-        found, activity=graph_activity(schedule, times), times=times, link_share=_link_share(setup, run, found.found.makespan_s),
-        reordering=reordering(run.state), failures=failures_found(run.reconfiguration, cycle),
+        found, activity=graph_activity(schedule, times), times=times,
+        link_share=_link_share(setup, run, found.found.makespan_s), reordering=reordering(run.state),
+        failures=failures_found(run.reconfiguration, cycle),
     )  # fmt: skip
 
 
