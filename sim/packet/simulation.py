@@ -17,6 +17,7 @@ from hopforge.model.kernel.histogram import bin_ends
 from hopforge.model.output.results import run_metadata, staged, write_metadata, write_tables
 from hopforge.sim.packet import records as r
 from hopforge.sim.packet.network import PacketNetwork
+from hopforge.sim.run.rate_time import rate_units
 from hopforge.sim.run.run_statistics import figure
 
 #: a run whose messages have not all arrived after so many times its planned length is given up
@@ -197,7 +198,7 @@ def write_packets(
     if network.failures is not None:
         tables["failures"] = network.failures.table()
     with staged(folder) as scratch:
-        write_tables(scratch, tables)
+        write_tables(scratch, tables, rate_units(config))
         if plots:
             _draw_messages(config.name, messages, scratch / "messages.png")
         write_metadata(scratch, run_metadata(config, seed=network.seed))

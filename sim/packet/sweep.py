@@ -16,6 +16,7 @@ from hopforge.sim.packet.simulation import run_packets
 from hopforge.sim.run.jobs import Job
 from hopforge.sim.run.kept_results import Row
 from hopforge.sim.run.knee import Knee
+from hopforge.sim.run.rate_time import rate_units
 from hopforge.sim.run.sweep import Sweep, curve_knees
 
 _MEANS = [
@@ -60,7 +61,7 @@ class PacketSweep(Sweep):
         """Write runs and curve (CSV, Parquet), plot (PNG) and metadata (JSON)."""
         curve = self.summarise(runs)
         with staged(folder) as scratch:
-            write_tables(scratch, {"runs": runs, "curve": curve})
+            write_tables(scratch, {"runs": runs, "curve": curve}, rate_units(config))
             _plot(config.name, curve, scratch / "latency_load.png")
             write_metadata(scratch, run_metadata(config))
 

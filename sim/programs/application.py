@@ -209,15 +209,20 @@ def _run_packet(setup: AppSetup, progress: Progress | None) -> AppRun:
         visits=(int(run.state["hops_sum"]), int(run.state["output_port"]["flits"].sum())),
     )
     return replace(
-        found, link_share=_link_share(run), reordering=done.reordering,
+        found, link_share=_link_share(setup, run, found.found.makespan_s), reordering=done.reordering,
         failures=failures_found(run.reconfiguration, cycle_ns(config)),
     )  # fmt: skip
 
 
-def _link_share(run: "Simulation") -> float:
+def _link_share(setup: AppSetup, run: "Simulation", makespan_s: float) -> float:
+    """Return the mean share of the run in which a link between routers is busy; a slow one takes longer for a flit."""
     from hopforge.sim.run.measurement import channel_columns  # noqa: PLC0415  as above
 
-    load = np.asarray(channel_columns(run, max(int(run.state["cycle"]), 1))["load"])
+    channels = channel_columns(run, max(int(run.state["cycle"]), 1))
+    load = np.asarray(channels["load"])
+    rates = mean_rates(run.topology, setup.config.degraded, makespan_s).rate_share
+    if rates is not None:
+        load = load / rates[np.asarray(channels["router"]), np.asarray(channels["port"])]
     return float(load.mean()) if len(load) else 0.0
 
 
@@ -283,8 +288,9 @@ def _run_schedule_packet(
         visits=(int(run.state["hops_sum"]), int(run.state["output_port"]["flits"].sum())),
     )
     return replace(
-        found, activity=graph_activity(schedule, times), times=times, link_share=_link_share(run),
-        reordering=reordering(run.state), failures=failures_found(run.reconfiguration, cycle),
+        found, activity=graph_activity(schedule, times), times=times,
+        link_share=_link_share(setup, run, found.found.makespan_s), reordering=reordering(run.state),
+        failures=failures_found(run.reconfiguration, cycle),
     )  # fmt: skip
 
 

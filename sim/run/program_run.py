@@ -52,7 +52,7 @@ class ProgramMeasurement:
     waiting_share : float
         Mean share of the makespan in which a rank waited for a message, or for one of its own to leave.
     accepted : float
-        Flits per host and cycle.
+        Flits per host and cycle (with queues at the outputs: per time of a flit on its link).
     reordering : Reordering, optional
         Order of packets, with ``traffic.reorder``.
     units : UnitTimes, optional
@@ -177,8 +177,8 @@ def _measurement(run: Simulation, placed: PlacedProgram, local: NDArray[np.bool_
     flits = int(state.senders["flits_received"].sum())  # without those of acknowledges
     channels = np.asarray(channel_columns(run, cycles)["load"])
     largest = int(state["latency_max"])
-    shares = (0.5, 0.95, 0.99)
-    median, p95, p99 = (percentile(state["histogram"], share, largest) for share in shares)
+    shares, bin_cycles = (0.5, 0.95, 0.99), run.built.bin_cycles
+    median, p95, p99 = (percentile(state["histogram"], share, largest, bin_cycles) for share in shares)
     message_median, message_p95, message_p99 = (
         float(np.quantile(latency, share, method="inverted_cdf")) if len(latency) else np.nan for share in shares
     )
@@ -202,10 +202,10 @@ def _measurement(run: Simulation, placed: PlacedProgram, local: NDArray[np.bool_
         latency_p95=p95,
         latency_p99=p99,
         latency_max=largest_of(largest, packets),
-        **network_latencies(state),
+        **network_latencies(state, bin_cycles),
         hops=mean_of(int(state["hops_sum"]), packets),
         waiting_share=float(ranks["waited"].mean() / max(makespan, 1)) if len(ranks) else 0.0,
-        accepted=flits / cycles / max(run.topology.hosts, 1),
+        accepted=flits * run.built.flit_cycles / cycles / max(run.topology.hosts, 1),
         channel_load_max=float(channels.max()) if len(channels) else 0.0,
         channel_load_mean=float(channels.mean()) if len(channels) else 0.0,
         cpu_seconds=cpu,

@@ -22,7 +22,12 @@ def rate_time(config: Config) -> str:
 
 
 def rate_units(config: Config, columns: Mapping[str, str] = MappingProxyType({})) -> dict[str, str]:
-    """Return the units of a run that the notes do not have: those of `columns`, and of rates by that of the note."""
+    """Return the units of a run that the notes do not have: those of `columns`, and of rates by that of the note.
+
+    Packet routers have no flits: their loads are factors of the load 1, or shares of the time of a link.
+    """
     time = rate_time(config)
     others = {} if time == "cycle" else {unit: unit.replace("cycle", time) for unit in _RATES}
+    if config.router.model == "packet":
+        others = dict.fromkeys(_RATES, "1")
     return {column: others.get(unit, unit) for column, unit in columns.items()} | others

@@ -119,7 +119,7 @@ BYTES = 1_000_000
 LATENCY, SENDING = 252e-9, (BYTES + 16) * 8 / 100e9
 
 
-def crossing(tmp_path: Path, starts: tuple[float, float], **keys: str) -> AppRun:
+def crossing(tmp_path: Path, starts: tuple[float, float], network: str = PAIR, **keys: str) -> AppRun:
     """Send a message from either host of router 0 to one of router 1."""
     jobs = []
     for number, start in enumerate(starts):
@@ -129,7 +129,7 @@ def crossing(tmp_path: Path, starts: tuple[float, float], **keys: str) -> AppRun
             f"mapping: {{kind: file, file: {tmp_path / f'{number}.txt'}}}}}"
         )
         jobs.append(f"{{start_us: {start * 1e6!r}, program: {program}}}")
-    return run_app(together(*jobs, network=PAIR, **keys))
+    return run_app(together(*jobs, network=network, **keys))
 
 
 def test_two_messages_on_one_link_by_hand(tmp_path: Path) -> None:
@@ -152,6 +152,17 @@ def test_two_messages_on_one_link_by_hand(tmp_path: Path) -> None:
     assert packets.jobs["slowdown"].tolist() == pytest.approx([2, 2], rel=0.03)
     assert "links" not in packets.jobs
     assert packets.found.link_share == pytest.approx(1 / 2, rel=0.03)
+
+
+@pytest.mark.parametrize("engine", ["flow, backend: embedded", "packet"])
+@pytest.mark.parametrize("times", ["", ", from_us: 10, until_us: 70"])
+def test_a_slow_link_is_busy_for_longer(tmp_path: Path, engine: str, times: str) -> None:
+    """One of the two links between the routers sends all the time, however slow it is."""
+    network = f"{PAIR}degraded: {{links: [[0, 1]], factor: 0.25{times}}}\n"
+    app = f"{{engine: {engine}, eager_bytes: 1000000, buffered_bytes: 1000000}}"
+    run, fast = crossing(tmp_path, (0.0, 0.0), network, app=app), crossing(tmp_path, (0.0, 0.0), app=app)
+    assert run.found.makespan_s > 1.25 * fast.found.makespan_s
+    assert run.found.link_share == pytest.approx(1 / 2, rel=0.03)
 
 
 def test_a_job_that_begins_in_the_middle_of_another(tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ from hopforge.model.network.parts.program_arrays import ProgramError
 from hopforge.model.workload.trace import TraceError
 from hopforge.sim.programs.application import run_app
 from hopforge.sim.programs.program_routers import ApplicationError
+from hopforge.sim.run.packet_trace import list_packets
 from hopforge.sim.run.program_run import ProgramMeasurement, program_rows, rank_table, run_program, write_program
 from hopforge.sim.run.simulation import Simulation
 from hopforge.sim.traffic import TrafficError
@@ -52,6 +53,33 @@ def traced(
 def finish(checked: Config, **options: int) -> tuple[Simulation, ProgramMeasurement]:
     run = Simulation(checked, 0.1, 1, **options)
     return run, run_program(run)
+
+
+@pytest.mark.parametrize(
+    "router", ["buffer_flits: 8", "model: input_output_queued, buffer_flits: 8, output_buffer_flits: 4"]
+)
+def test_measures_of_packets_are_those_of_the_list_of_packets(router: str) -> None:
+    """Counted anew from what `hopforge trace` lists: percentiles, and rates by the time of a flit on its link."""
+    config = parse_config(
+        "name: test\ntopology: {kind: mesh, radices: [3, 2], hosts_per_router: 2}\nrouting: {algorithm: dor}\n"
+        f"router: {{vcs: 2, {router}}}\ntraffic: {{source: program, flit_bytes: 64}}\n"
+        "workload: {kind: collective, operation: alltoall, ranks: 9, bytes: 900, mtu_bytes: 64}\n"
+    )
+    run, found = finish(config)
+    cycles, flit, width = int(run.state["cycle"]), run.built.flit_cycles, run.built.bin_cycles
+    assert (flit, width) == ((80, 8) if "model" in router else (1, 1))
+    packets = list_packets(config, 0.1, 1, cycles + 1)
+    assert found.packets == len(packets) == 9 * 8 * 15 > 1000
+    latency, in_network = packets["latency"].to_numpy(), (packets["arrived"] - packets["sent"]).to_numpy()
+    for name, values in (("latency", latency), ("network_latency", in_network)):
+        assert values.min() >= 0
+        assert getattr(found, name) == pytest.approx(values.mean())
+        assert getattr(found, f"{name}_max") == values.max()
+        for part, share in (("median", 0.5), ("p95", 0.95), ("p99", 0.99)):
+            exact = int(np.quantile(values, share, method="inverted_cdf"))
+            middle = exact // width * width + (width - 1) / 2
+            assert getattr(found, f"{name}_{part}") == middle, (name, part)
+    assert found.accepted == pytest.approx(packets["flits"].sum() * flit / cycles / 12)
 
 
 # ---- known times ----------------------------------------------------------------------------------------------------

@@ -65,3 +65,22 @@ def test_all_rates_of_the_notes_are_known() -> None:
     """A new unit of rates must be told for input-output-queued routers, too."""
     rates = {note.unit for note in all_notes().values() if note.unit.startswith("flits per ")}
     assert {unit for unit in rates if unit.endswith("cycle")} == {"flits per host and cycle", "flits per cycle"}
+
+
+@pytest.mark.parametrize("command", ["net", "series", "sweep"])
+def test_packet_routers_count_no_flits(tmp_path: Path, command: str) -> None:
+    """Their loads are factors of the load that saturates the bisection, or shares of the time of a link."""
+    path, out = tmp_path / "net.yml", tmp_path / "out"
+    path.write_text(
+        "name: rates\ntopology: {kind: torus, radices: [4, 4]}\nrouter: {model: packet}\nrouting: {algorithm: abr}\n"
+        "packet: {messages: 4}\nsimulation: {load: 0.2, loads: [0.2], series_bins: 8}\n"
+    )
+    more = ["--workers", "1"] if command == "sweep" else []
+    said = CliRunner().invoke(app, [command, str(path), *more, "-o", str(out)])
+    assert said.exit_code == 0, said.output
+    tables = units_of(out)
+    units = {f"{table}.{name}": note["unit"] for table, of in tables.items() for name, note in of.items()}
+    assert not [name for name, unit in units.items() if "flit" in unit]
+    table = {"net": "measurement", "series": "series", "sweep": "curve"}[command]
+    assert {units[f"{table}.{name}"] for name in ("load", "accepted")} == {"1"}
+    assert "in units of the load 1" in tables[table]["accepted"]["meaning"]
