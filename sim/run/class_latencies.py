@@ -93,7 +93,7 @@ def _class_latency(state: NetState, k: int, network_latency: float, name: str) -
     histogram = state["class_histogram"][k * HISTOGRAM_BINS : (k + 1) * HISTOGRAM_BINS]
     mean, largest = _mean(count, "sum"), int(count["largest"])
     spread = float(np.sqrt(np.maximum(_mean(count, "squares") - mean * mean, 0.0)))
-    median, p95, p99 = (percentile(histogram, share, largest) for share in (0.5, 0.95, 0.99))
+    median, p95, p99 = (percentile(histogram, share, largest, 1) for share in (0.5, 0.95, 0.99))
     worst = largest_of(largest, int(count["packets"]))
     return ClassLatency(name, int(count["packets"]), mean, spread, median, p95, p99, worst, network_latency)
 

@@ -96,7 +96,7 @@ def _message_latencies(state: NetState, mean: float, median: float, p95: float, 
     if "message_histogram" in state.arrays:
         largest, count = int(state["message_latency_max"]), int(state["messages_measured"])
         mean = mean_of(int(state["message_latency_sum"]), count)
-        median, p95, p99 = (percentile(state["message_histogram"], share, largest) for share in (0.5, 0.95, 0.99))
+        median, p95, p99 = (percentile(state["message_histogram"], share, largest, 1) for share in (0.5, 0.95, 0.99))
     return {
         "message_latency": mean,
         "message_latency_median": median,

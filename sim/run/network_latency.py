@@ -35,7 +35,7 @@ class NetworkLatency(Protocol):
         """Of the slowest packet."""
 
 
-def network_latencies(state: NetState, bin_cycles: int = 1) -> dict[str, Any]:
+def network_latencies(state: NetState, bin_cycles: int) -> dict[str, Any]:
     """Return mean, standard deviation (of all packets, not of a sample), percentiles and maximum, by field.
 
     nan without packets.

@@ -100,7 +100,7 @@ def reordering(state: NetState) -> Reordering | None:
     packets = count["packets"]
 
     def p99(row: int, largest: str) -> float:
-        return percentile(_histogram(state, row), 0.99, count[largest])
+        return percentile(_histogram(state, row), 0.99, count[largest], 1)
 
     return Reordering(
         reordered_share=mean_of(count["reordered"], packets),

@@ -71,14 +71,14 @@ def batch_interval(samples: list[tuple[int, int]]) -> tuple[float, float]:
     return mean, half
 
 
-def percentile(histogram: NDArray[np.int64], share: float, largest: int, bin_cycles: int = 1) -> float:
+def percentile(histogram: NDArray[np.int64], share: float, largest: int, bin_cycles: int) -> float:
     """Smallest latency that `share` of the packets do not exceed; nan without packets.
 
     In bins of several cycles, and from 65 536 bins on (`model.kernel.histogram`), the middle of the bin.
 
     Examples
     --------
-    >>> percentile(np.array([0, 1, 2, 1]), 0.5, 3)
+    >>> percentile(np.array([0, 1, 2, 1]), 0.5, 3, bin_cycles=1)
     2.0
     """
     total = int(histogram.sum())
@@ -89,7 +89,7 @@ def percentile(histogram: NDArray[np.int64], share: float, largest: int, bin_cyc
     return middle if k < EXACT_BINS else min(middle, float(largest))
 
 
-def bin_middles(bins: ArrayLike, bin_cycles: int = 1) -> NDArray[np.float64]:
+def bin_middles(bins: ArrayLike, bin_cycles: int) -> NDArray[np.float64]:
     """Return the middle of bins of a histogram of latencies, in cycles."""
     least, largest = bin_ends(bins, bin_cycles)
     return (least + largest) / 2

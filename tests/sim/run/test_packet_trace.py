@@ -108,14 +108,14 @@ def test_the_list_of_packets_is_that_of_the_counters() -> None:
     assert len(arrived) == int(run.state["packets_ejected"]) > 500
     assert arrived["latency"].sum() == int(run.state["latency_sum"])
     in_network = (arrived["arrived"] - arrived["sent"]).to_numpy()
-    found = network_latencies(run.state)
+    found = network_latencies(run.state, 1)
     assert found["network_latency"] == in_network.sum() / len(in_network)
     assert found["network_latency_std"] == pytest.approx(in_network.std(), rel=1e-12)
     assert found["network_latency_max"] == in_network.max()
     for name, share in (("median", 0.5), ("p95", 0.95), ("p99", 0.99)):
         assert found[f"network_latency_{name}"] == np.quantile(in_network, share, method="inverted_cdf")
     run.reset_measures()
-    nothing = network_latencies(run.state)
+    nothing = network_latencies(run.state, 1)
     assert np.isnan(list(nothing.values())).all()
     assert (packets["latency"] == -1).equals(packets["arrived"] == -1)
     for host, sent in packets.groupby("host"):

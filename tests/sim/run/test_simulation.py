@@ -170,7 +170,7 @@ def test_quantiles_of_the_interval() -> None:
 def test_percentiles_are_the_smallest_latency_with_the_share(share: float) -> None:
     values = np.random.default_rng(3).integers(0, 40, 1000)
     expected = float(np.quantile(values, share, method="inverted_cdf"))
-    assert percentile(np.bincount(values, minlength=60), share, int(values.max())) == expected
+    assert percentile(np.bincount(values, minlength=60), share, int(values.max()), 1) == expected
 
 
 @pytest.mark.parametrize(("first", "unit"), [(0, 1), (65_000, 1), (65_536, 1), (1 << 40, 1), (700_000, 16)])
@@ -215,7 +215,7 @@ def test_without_packets_there_is_no_latency() -> None:
     assert len(names) >= 15
     assert all(np.isnan(row[name]) for name in names)
     assert not any("nan" in words for _, words in [*measurement_rows(found), ("", network_words(found))])
-    assert np.isnan(percentile(np.zeros(4, np.int64), 0.5, 0))
+    assert np.isnan(percentile(np.zeros(4, np.int64), 0.5, 0, 1))
 
 
 def test_bins_without_packets_have_no_latency() -> None:
