@@ -105,7 +105,7 @@ BOARDS = {
     for board in (
         FpgaBoard(
             name="ulx3s", title="ULX3S-85F", module="ulx3s", platform="ULX3S_85F_Platform", tools="ecp5", clock_mhz=25,
-            mhz={"engine": 100, "network": 80}, has_pll=True, luts=83_640, brams=208, bram_kbit=18,
+            mhz={"engine": 100, "network": 75}, has_pll=True, luts=83_640, brams=208, bram_kbit=18,
             lights=_LEDS, holds=_ECP5_HOLDS,
         ),
         FpgaBoard(
