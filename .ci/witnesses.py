@@ -77,7 +77,7 @@ def _study(
     return Study(every, where, but, changes or {})
 
 
-#: what learns with products of matrices, whose last digits differ between processors
+#: what learns: with another C library its last digits may differ
 _AGENTS = ("DQN", "DQN, nearer", "DQN, minimal ways", "DQN, all ways")
 _ONE_MESSAGE = {"messages": 1}
 
@@ -261,7 +261,7 @@ NOT_WATCHED: dict[str, str] = {
     "speed-*": _TIMES_ONLY,
     "spraying-setting": _WORDS,
     "synthesis-*": _GATES,
-    "torus-int8": "agents learn with products of matrices, whose last digits differ between processors",
+    "torus-int8": "agents learn, and with another C library their last digits may differ",
     "torus-speed": _TIMES_ONLY,
 }
 

@@ -101,7 +101,7 @@ def run_tools(script: str, folder: Path, tools: Mapping[str, str], *, name: str,
     log = folder / "build.log"
     # what the tools leave among the temporary files when they are ended goes, too
     with log.open("w") as out, tempfile.TemporaryDirectory() as scratch:
-        own = {} if "YOSYS" in tools else {"YOSYS": str(yosys_program(Path(scratch)))}
+        own = {} if "YOSYS" in tools else {"YOSYS": str(yosys_program(folder.resolve()))}
         environment = {**os.environ, **tools, **own, "TMPDIR": scratch}
         done = run_in_group(["sh", f"{script}.sh"], folder, environment=environment, output=out)
     if done.returncode == 0:

@@ -16,7 +16,7 @@ from hopforge.model.requirements import pip_command
 __all__ = ["MissingVerilatorError", "perl_version", "run_verilator", "verilator_environment"]
 
 #: prints the version of a Perl with the modules of the program verilator; Debian's perl-base has not all of them
-_PERL = "use Getopt::Long; use Pod::Usage; use Cwd; print sprintf('%vd', $^V)"
+_PERL = "use Getopt::Long; use FindBin; use IO::File; use Pod::Usage; use Cwd; print sprintf('%vd', $^V)"
 
 
 class MissingVerilatorError(UserError):

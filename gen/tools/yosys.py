@@ -16,11 +16,13 @@ from hopforge.model.errors import UserError
 __all__ = ["YosysError", "run_yosys", "yosys_program", "yosys_version"]
 
 _RUNNER = "import sys; from pyosys import libyosys; libyosys.run_pass('script ' + sys.argv[1])"
-#: called as yosys is: -q -l LOG SCRIPT
+#: called as yosys is: options, -l LOG, SCRIPT
 _PROGRAM = """\
 #!/bin/sh
-{python} -c {runner} "$4" >"$3" 2>&1 && exit
-grep -a ERROR: "$3"
+log=yosys.log
+while [ $# -gt 1 ]; do [ "$1" != -l ] || log=$2; shift; done
+{python} -c {runner} "$1" >"$log" 2>&1 && exit
+grep -a ERROR: "$log" || tail -n 5 "$log"
 exit 1
 """
 
@@ -67,7 +69,7 @@ def run_yosys(script: str, folder: Path, *, name: str = "script", timeout_s: flo
 
 
 def yosys_program(folder: Path) -> Path:
-    """Write a program to `folder` that is called as yosys is, ``-q -l LOG SCRIPT``, and return its path."""
+    """Write a program to `folder` that is called as yosys is, ``… -l LOG SCRIPT``, and return its path."""
     file = folder / "yosys"
     file.write_text(_PROGRAM.format(python=shlex.quote(sys.executable), runner=shlex.quote(_RUNNER)))
     file.chmod(0o755)

@@ -89,8 +89,8 @@ _TIMES = {
 }  # fmt: skip
 #: further keys of `router` that engine flow, which has no cycles, does not read
 _CYCLES = {
-    "switching", "rc_cycles", "lookahead", "sa", "arbiter", "va_arbiter", "qos", "speculation", "vc_release",
-    "credit_delay_cycles", "crossbar_ns", "idle_ports", "output_buffer_flits",
+    "switching", "rc_cycles", "lookahead", "arbiter", "va_arbiter", "qos", "vc_release", "credit_delay_cycles",
+    "crossbar_ns", "idle_ports", "output_buffer_flits",
 }  # fmt: skip
 #: keys of `traffic` about packets and when they are made, which the rates of `hopforge bounds` do not depend on
 _OF_PACKETS = {"source", "message_packets", "packet_flits", "flit_bytes", *SOURCE_KEYS}

@@ -14,11 +14,15 @@ LINE_BYTES = 12
 PACKET_QUEUES = 3
 #: bits of a flit beside its data: head, tail, VC
 FLIT_CONTROL_BITS = 4
-#: a VC allocator by wavefront beside separable ones (own synthesis of seven sizes: 1.49 to 1.98)
+#: a VC allocator by wavefront beside separable ones (own synthesis of six sizes: 1.40 to 1.98)
 WAVEFRONT_VC = 1.7
-#: µm² of a switch allocator for each pair of ports: by wavefront; for each further iteration (own synthesis)
+#: µm² of a switch allocator for each pair of ports (own synthesis): of a plain one, for each VC; by wavefront; for each
+#: further iteration
+PLAIN_SWITCH_UM2, SWITCH_VC_UM2 = 7.5, 10.0
 WAVEFRONT_SWITCH_UM2 = 18.5
 ITERATION_SWITCH_UM2 = 22.0
+#: those that make several iterations in hardware
+_ITERATED = ("output_first", "islip")
 #: allocators that no part in hardware has: counted as separable ones of one iteration
 NOT_IN_HARDWARE = ("rr_wavefront", "max_size", "loa", "pim", "input_first_ports")
 
@@ -82,16 +86,17 @@ def _allocates_vcs(config: Config) -> bool:
 
 def _allocator_sizes(config: Config, vcs: int) -> tuple[float, float]:
     """How many times a plain separable allocator the VC and the switch allocator are, in area and energy."""
-    router, energy = config.router, config.energy
+    router = config.router
     if router.model != "input_queued":
         return 1.0, 1.0
     vc = WAVEFRONT_VC if router.va == "wavefront" else 1.0
+    if router.va in _ITERATED:
+        vc *= router.va_iterations or router.allocator_iterations
     more = WAVEFRONT_SWITCH_UM2 if router.sa == "wavefront" else 0.0
-    more += ITERATION_SWITCH_UM2 * (router.allocator_iterations - 1)
-    plain = energy.switch_allocator_um2 + vcs * energy.switch_allocator_vc_um2
-    switch = 1 + more / plain if plain else 1.0
-    iterations = router.va_iterations or router.allocator_iterations
-    return vc * iterations, switch * (2 if router.speculation is True else 1)
+    if router.sa in _ITERATED:
+        more += ITERATION_SWITCH_UM2 * (router.allocator_iterations - 1)
+    switch = 1 + more / (PLAIN_SWITCH_UM2 + vcs * SWITCH_VC_UM2)
+    return vc, switch * (2 if router.speculation is True else 1)
 
 
 def _engines(config: Config, shape: SwitchShape) -> int:

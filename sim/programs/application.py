@@ -215,7 +215,10 @@ def _run_packet(setup: AppSetup, progress: Progress | None) -> AppRun:
 
 
 def _link_share(setup: AppSetup, run: "Simulation", makespan_s: float) -> float:
-    """Return the mean share of the run in which a link between routers is busy; a slow one takes longer for a flit."""
+    """Return the mean share of the run in which a link between routers is busy.
+
+    A slow link takes longer for a flit: by its mean rate over the run, whenever the flits passed.
+    """
     from hopforge.sim.run.measurement import channel_columns  # noqa: PLC0415  as above
 
     channels = channel_columns(run, max(int(run.state["cycle"]), 1))

@@ -101,7 +101,8 @@ def test_yosys_is_pyosys_called_as_scripts_of_boards_call_it(tmp_path):
     program = yosys_program(folder)
     for name, script in (("good", "log of this script\n"), ("bad", "log first\nno_such_pass\n")):
         (tmp_path / f"{name}.ys").write_text(script)
-        command = [program, "-q", "-l", f"{name}.rpt", f"{name}.ys"]
+        quiet = ["-q"] if name == "good" else ["-d", "-t"]  # the user's own options come here
+        command = [program, *quiet, "-l", f"{name}.rpt", f"{name}.ys"]
         done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
         assert (done.returncode == 0) == (name == "good")
         assert done.stdout.startswith("ERROR: No such command: no_such_pass") == (name == "bad")
