@@ -31,7 +31,8 @@ FORCE:
 
 setup: system $(STAMP)
 
-# command=package pairs; Verilator is a program in Perl and needs more than perl-base; sta and chromium are optional (OpenSTA timing, test of the report page)
+# command=package pairs; Verilator is a program in Perl and needs more of it than perl-base; sta and chromium are
+# optional (OpenSTA timing, test of the report page)
 SYSTEM_PACKAGES := iverilog=iverilog g++=g++ pod2usage=perl sta=opensta chromium=chromium
 sudo = $$([ "$$(id -u)" = 0 ] || echo sudo)
 apt-update = $(sudo) apt-get -qq update || true
