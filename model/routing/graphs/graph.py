@@ -1,11 +1,12 @@
 """Routing on any connected graph by tables: shortest paths with a VC per hop, up*/down*, or the second as escape."""
 
-from collections import deque
+import math
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from hopforge.model.free_memory import refuse_beyond_memory
 from hopforge.model.network.core.candidates import candidate
 from hopforge.model.routing.combined.parallel_links import over_parallel_links
 from hopforge.model.routing.contract.plan import (
@@ -17,82 +18,15 @@ from hopforge.model.routing.contract.plan import (
     relation,
     vc_range,
 )
+from hopforge.model.routing.graphs.next_ports import shortest_ports, up_down_ports
 from hopforge.model.topology import Topology
 from hopforge.model.topology.routing_table import distances
 
 # table: 0 routers, 1 all VCs, 2 adaptive VCs, 3 start of host routers, 4 start of host ports,
 # 5 start of next hops [router, router], 6 start of up*/down* next hops [came down?, router, router], 7 VCs
 _R, _ALL, _ADAPTIVE, _HOME, _PORT, _NEXT, _UPDOWN, _V, _FIRST = range(9)
-
-
-def shortest_ports(topology: Topology, distance: NDArray[np.int32]) -> NDArray[np.int32]:
-    """Port of a shortest path: int32[router, destination router]; equal ones take turns by destination number."""
-    R = topology.routers
-    ports = np.full((R, R), -1, np.int32)
-    for here in range(R):
-        links = np.flatnonzero(topology.peer_router[here] >= 0)
-        closer = distance[topology.peer_router[here][links]] == distance[here][None, :] - 1
-        rank = closer.cumsum(axis=0)
-        total = rank[-1] if len(links) else np.zeros(R, np.int64)
-        pick = np.arange(R) % np.maximum(total, 1) + 1
-        chosen = (closer & (rank == pick[None, :])).argmax(axis=0) if len(links) else np.zeros(R, np.int64)
-        ports[here] = np.where(total > 0, links[chosen] if len(links) else -1, -1)
-    return ports
-
-
-def up_down_ports(topology: Topology, root: int = 0) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-    """Next ports of shortest up*/down* paths.
-
-    A channel goes *up* if it ends nearer to the root of a breadth-first tree (ties: at the lower number). Legal paths
-    never go up after down.
-
-    Returns
-    -------
-    ports : ndarray, int32[2, router, destination router]
-        First index: 0 the packet has only gone up, 1 it has gone down; −1: no legal path.
-    goes_down : ndarray, int32[router, port]
-        1 where the channel goes down.
-    """
-    R = topology.routers
-    level = distances_from(topology, root)
-    order = level.astype(np.int64) * R + np.arange(R)
-    peer = topology.peer_router
-    goes_down = np.where(peer >= 0, order[np.maximum(peer, 0)] > order[:, None], False)
-    ports = np.full((2, R, R), -1, np.int32)
-    incoming: list[list[tuple[int, int, bool]]] = [[] for _ in range(R)]
-    for here in range(R):
-        for link in np.flatnonzero(peer[here] >= 0):
-            incoming[int(peer[here, link])].append((here, int(link), bool(goes_down[here, link])))
-    for goal in range(R):
-        best = np.full((2, R), -1, np.int64)
-        best[:, goal] = 0
-        queue = deque([(0, goal), (1, goal)])
-        while queue:
-            state, there = queue.popleft()
-            for source, port, down in incoming[there]:
-                # after a down channel the packet is in state 1; state 1 may not take an up channel
-                if down != (state == 1):
-                    continue
-                for before in (0, 1) if down else (0,):
-                    if best[before, source] < 0:
-                        best[before, source] = best[state, there] + 1
-                        ports[before, source, goal] = port
-                        queue.append((before, source))
-    return ports, goes_down.astype(np.int32)
-
-
-def distances_from(topology: Topology, root: int) -> NDArray[np.int32]:
-    """Hops from `root` to every router."""
-    row = np.full(topology.routers, -1, np.int32)
-    row[root] = 0
-    queue = deque([root])
-    while queue:
-        here = queue.popleft()
-        for there in topology.peer_router[here]:
-            if there >= 0 and row[there] < 0:
-                row[there] = row[here] + 1
-                queue.append(int(there))
-    return row
+#: of a table: places in it are int32
+_MAX_ENTRIES = 2**31 - 1
 
 
 def _hop_indexed(
@@ -152,6 +86,11 @@ def _graph_table(topology: Topology, vcs: int, *, up_down: bool, root: int) -> t
     if not 0 <= root < topology.routers:
         raise RoutingError(f"routing.root must be a router from 0 to {topology.routers - 1}, not {root}")
     R, H = topology.routers, topology.hosts
+    tables = 3 if up_down else 1
+    most = math.isqrt((_MAX_ENTRIES - _FIRST - 2 * H) // tables)
+    if most < R:
+        raise RoutingError(f"tables of next ports of all pairs are for at most {most} routers, not {R}")
+    refuse_beyond_memory(4 * (2 * tables + 1) * R * R, f"the next ports of all pairs of the {topology.name}")
     distance = distances(topology)
     linked = np.flatnonzero((topology.peer_router >= 0).any(axis=1))  # a switch without links has failed
     first = int(linked[0]) if len(linked) else 0
@@ -172,12 +111,14 @@ def _graph_table(topology: Topology, vcs: int, *, up_down: bool, root: int) -> t
         _FIRST + 2 * H + R * R,
         vcs,
     ]
-    parts = [np.array(header), topology.host_router, topology.host_port, shortest_ports(topology, distance).reshape(-1)]
+    homes = [topology.host_router, topology.host_port]
+    parts: list[NDArray[Any]] = [np.array(header), *homes, shortest_ports(topology, distance).reshape(-1)]
     if up_down:
         ports, goes_down = up_down_ports(topology, root)
-        down = np.where(ports >= 0, goes_down[np.arange(R)[None, :, None], np.maximum(ports, 0)], 0)
-        parts.append(((ports << 1) | down).reshape(-1))
-    return np.concatenate(parts).astype(np.int32), int(distance.max())
+        for here in range(R):
+            ports[:, here] = 2 * ports[:, here] + np.where(ports[:, here] >= 0, goes_down[here][ports[:, here]], 0)
+        parts.append(ports.reshape(-1))
+    return np.concatenate(parts, dtype=np.int32, casting="same_kind"), int(distance.max())
 
 
 def _over_links(plan: RoutingPlan, topology: Topology, options: dict[str, Any]) -> RoutingPlan:
