@@ -25,8 +25,8 @@ from hopforge.model.topology.routing_table import distances
 # table: 0 routers, 1 all VCs, 2 adaptive VCs, 3 start of host routers, 4 start of host ports,
 # 5 start of next hops [router, router], 6 start of up*/down* next hops [came down?, router, router], 7 VCs
 _R, _ALL, _ADAPTIVE, _HOME, _PORT, _NEXT, _UPDOWN, _V, _FIRST = range(9)
-#: of a table: places in it are int32
-_MAX_ENTRIES = 2**31 - 1
+#: of a part of a table, which holds the places where its parts start
+_MAX_START = 2**31 - 1
 
 
 def _hop_indexed(
@@ -86,11 +86,10 @@ def _graph_table(topology: Topology, vcs: int, *, up_down: bool, root: int) -> t
     if not 0 <= root < topology.routers:
         raise RoutingError(f"routing.root must be a router from 0 to {topology.routers - 1}, not {root}")
     R, H = topology.routers, topology.hosts
-    tables = 3 if up_down else 1
-    most = math.isqrt((_MAX_ENTRIES - _FIRST - 2 * H) // tables)
+    most = math.isqrt(_MAX_START - _FIRST - 2 * H)
     if most < R:
         raise RoutingError(f"tables of next ports of all pairs are for at most {most} routers, not {R}")
-    refuse_beyond_memory(4 * (2 * tables + 1) * R * R, f"the next ports of all pairs of the {topology.name}")
+    refuse_beyond_memory((28 if up_down else 12) * R * R, f"the next ports of all pairs of the {topology.name}")
     distance = distances(topology)
     linked = np.flatnonzero((topology.peer_router >= 0).any(axis=1))  # a switch without links has failed
     first = int(linked[0]) if len(linked) else 0

@@ -106,11 +106,11 @@ def legal_lengths(
 
 def test_tables_that_do_not_fit_are_refused_with_their_size(monkeypatch: pytest.MonkeyPatch) -> None:
     topology = network(NETWORKS[0])
-    monkeypatch.setattr(graph, "_MAX_ENTRIES", 3 * 29**2 + 68)
+    monkeypatch.setattr(graph, "_MAX_START", 30**2 + 67)
     with pytest.raises(RoutingError, match="at most 29 routers, not 30"):
         graph.prepare_up_down(topology, 1, {})
-    graph.prepare_shortest(topology, 9, {})
-    monkeypatch.undo()
+    monkeypatch.setattr(graph, "_MAX_START", 30**2 + 68)
+    assert graph.prepare_up_down(topology, 1, {}).table[6] == 30**2 + 68  # where the last part starts
     monkeypatch.setattr(free_memory, "free_memory", lambda: 1000)
     with pytest.raises(UserError, match=r"the next ports of all pairs of the random regular graph.* need .* of memory"):
         graph.prepare_up_down(topology, 1, {})
