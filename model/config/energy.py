@@ -35,7 +35,7 @@ class EnergyConfig(Section):
     vc_allocator_um2: NonNegative = 24.2
     """VC allocator, for each pair of an input and an output VC (own synthesis: 9681 µm² for 5 ports of 4 VCs)."""
     switch_allocator_um2: NonNegative = 7.5
-    """Switch allocator, for each pair of ports (fitted to own synthesis of nine sizes)."""
+    """Switch allocator, for each pair of ports (of `input_first`; fitted to own synthesis of nine sizes)."""
     switch_allocator_vc_um2: NonNegative = 10.0
     """Switch allocator, for each pair of ports and each VC (fitted likewise)."""
     port_um2: NonNegative = 3300.0

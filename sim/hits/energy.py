@@ -16,9 +16,10 @@ PACKET_QUEUES = 3
 FLIT_CONTROL_BITS = 4
 #: a VC allocator by wavefront beside separable ones (own synthesis of six sizes: 1.40 to 1.98)
 WAVEFRONT_VC = 1.7
-#: µm² of a switch allocator for each pair of ports (own synthesis): of a plain one, for each VC; by wavefront; for each
-#: further iteration
+#: µm² of a switch allocator for each pair of ports (own synthesis): of a plain one, for each VC; more of one whose
+#: outputs grant first; by wavefront; for each further iteration
 PLAIN_SWITCH_UM2, SWITCH_VC_UM2 = 7.5, 10.0
+OUTPUT_FIRST_SWITCH_UM2 = 16.0
 WAVEFRONT_SWITCH_UM2 = 18.5
 ITERATION_SWITCH_UM2 = 22.0
 #: those that make several iterations in hardware
@@ -94,7 +95,7 @@ def _allocator_sizes(config: Config, vcs: int) -> tuple[float, float]:
         vc *= router.va_iterations or router.allocator_iterations
     more = WAVEFRONT_SWITCH_UM2 if router.sa == "wavefront" else 0.0
     if router.sa in _ITERATED:
-        more += ITERATION_SWITCH_UM2 * (router.allocator_iterations - 1)
+        more = OUTPUT_FIRST_SWITCH_UM2 + ITERATION_SWITCH_UM2 * (router.allocator_iterations - 1)
     switch = 1 + more / (PLAIN_SWITCH_UM2 + vcs * SWITCH_VC_UM2)
     return vc, switch * (2 if router.speculation is True else 1)
 
@@ -211,6 +212,15 @@ def energy_rows(config: Config, shape: SwitchShape, switches: int, traffic: Traf
     ]
 
 
+def guessed_allocators(config: Config) -> str:
+    """Say which allocators have no part in hardware, so that their size is a guess; "": none."""
+    if config.router.model != "input_queued":  # which takes neither key
+        return ""
+    kinds = ((key, getattr(config.router, key)) for key in ("va", "sa"))
+    unknown = [f"{key}={kind}" for key, kind in kinds if kind in NOT_IN_HARDWARE]
+    return f"; {' and '.join(unknown)}, not in hardware, counted as input_first" if unknown else ""
+
+
 def area_rows(config: Config, ports: int) -> list[tuple[str, str]]:
     """Say what `hopforge check` shows of the areas of a switch with `ports` ports: subject and words."""
     shape = shape_of(config, ports, config.router.flit_bits)
@@ -218,9 +228,7 @@ def area_rows(config: Config, ports: int) -> list[tuple[str, str]]:
     parts = ", ".join(
         f"{part} {area * 1e-6:.4f}" for part, area in switch_areas(config, shape, cached=True).items() if area
     )
-    unknown = [f"{key}={kind}" for key in ("va", "sa") if (kind := getattr(config.router, key)) in NOT_IN_HARDWARE]
-    guess = f"; {' and '.join(unknown)}, not in hardware, counted as input_first" if unknown else ""
     return [
         ("switch area", f"{cached * 1e-6:.3f} mm² at 45 nm; without caches {conventional * 1e-6:.3f} mm²"),
-        ("its parts", f"{parts} mm²{guess}"),
+        ("its parts", f"{parts} mm²{guessed_allocators(config)}"),
     ]

@@ -23,6 +23,7 @@ from hopforge.model.workload.program import waiting_text
 from hopforge.model.workload.schedule import CALC, KIND_NAMES, SEND, Schedule
 from hopforge.model.workload.trace import Trace
 from hopforge.sim.failures.report import failures_found
+from hopforge.sim.hits.energy import guessed_allocators
 from hopforge.sim.programs.app_result import AppRun, app_result
 from hopforge.sim.programs.app_setup import AppSetup, prepare_app
 from hopforge.sim.programs.graph_activity import activity_rows, graph_activity
@@ -351,10 +352,10 @@ def _lookups_text(run: AppRun) -> str:
 
 def _energy_text(run: AppRun) -> str:
     """Say what the switches take; those of ``app.lookup: conventional`` have no caches."""
-    found = run.found
+    found, guessed = run.found, guessed_allocators(run.config)
     if run.config.app.lookup == "conventional":
-        return f"{found.conventional_energy_j:.4g} J in all switches, which have no caches"
-    return f"{found.energy_j:.4g} J in all switches; without caches {found.conventional_energy_j:.4g} J"
+        return f"{found.conventional_energy_j:.4g} J in all switches, which have no caches{guessed}"
+    return f"{found.energy_j:.4g} J in all switches; without caches {found.conventional_energy_j:.4g} J{guessed}"
 
 
 def trace_rows(trace: Trace | Schedule) -> list[tuple[str, str]]:
