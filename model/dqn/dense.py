@@ -7,20 +7,14 @@ it likes. The innermost loops run along a row and add eight products at once: th
 import math
 from typing import Any
 
-from numba import njit
-
-from hopforge.model.kernel.compile import kernel
+from hopforge.model.kernel.compile import both, inner_views
 
 __all__ = ["add_bias", "add_product", "compiled", "hyperbolic", "part", "rectified", "transpose"]
 
-#: a product and a sum are never one instruction: which of two products it is for would be left to the compiler, and
-#: copies of one function in several kernels would differ in the last bit
-_OPTIONS: dict[str, Any] = {"error_model": "numpy", "no_cfunc_wrapper": True}
-#: how all kernels of the agent are compiled
-compiled = kernel(**_OPTIONS)
-_PART = {**_OPTIONS, "no_cpython_wrapper": True}
-#: the same for what only kernels call: Python cannot
-part = njit(**_PART)
+#: how all kernels of the agent are compiled, those that Python calls and those that only kernels call. A product and a
+#: sum are never one instruction: which of two products it is for would be left to the compiler, and copies of one
+#: function in several kernels would differ in the last bit
+compiled, part = both(no_cfunc_wrapper=True), inner_views
 
 
 @part

@@ -8,6 +8,8 @@
 `c_function`    the same, compiled at once
 `inner`         a function that only kernels call: compiled as a part of them (`part_compiler`), not kept by itself
 `inlined`       the same, copied into its callers
+`inner_views`   as `inner`; makes arrays of memory at an address, or of parts of other arrays
+`both`          a function that Python calls as a `kernel`, and kernels as `inner_views`
 ==============  ========================================================================================================
 
 `program_cache` decides where machine code is kept.
@@ -64,6 +66,13 @@ inner: Any = _part()
 inlined: Any = _part(forceinline=True)
 
 
+def inner_views(function: Callable[..., Any]) -> Any:
+    """Decorate a function that only kernels call, and that makes arrays of memory that is there."""
+    pipeline: dict[str, Any] = {"pipeline_class": PartCompiler} if PARTS else {}
+    jit = njit(**_OPTIONS, **_UNSEEN, **pipeline)(function)
+    return widen(jit) if PARTS else jit
+
+
 @contextmanager
 def _no_collection() -> Iterator[None]:
     """Compile without the garbage collector: a tenth of the time went into looking through the compiler's objects."""
@@ -106,6 +115,25 @@ def kernel(*signature: Any, **options: Any) -> Any:
     if len(signature) == 1 and not options and callable(signature[0]) and hasattr(signature[0], "__code__"):
         return _kept(njit, signature[0])
     return lambda function: _kept(njit, function, *signature, **options)
+
+
+def both(**options: Any) -> Callable[[Callable[..., Any]], Any]:
+    """Decorate a function that Python calls as a kernel, and that other kernels call as a part of them.
+
+    Parameters
+    ----------
+    **options
+        As of numba's `njit`, for what Python calls.
+    """
+
+    def decorate(function: Callable[..., Any]) -> Any:
+        found = _kept(njit, function, **_OPTIONS, **options)
+        if PARTS:
+            part = inner_views(function)
+            found.get_call_template, found.get_overload = part.get_call_template, part.get_overload
+        return found
+
+    return decorate
 
 
 def around(signature: Any, function: Callable[..., Any]) -> Any:

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from hopforge.model.kernel.compile import kernel
+from hopforge.model.kernel.compile import inner_views, kernel
 from hopforge.model.lookup.rules import prefix_entries as entries
 from hopforge.model.lookup.rules.address_words import WORD_BITS, as_words, cut, same, shift_of
 from hopforge.model.lookup.rules.cube_cache import INVALIDATIONS, CubeCounts, CubeSettings
@@ -96,7 +96,7 @@ class PrefixEvents(NamedTuple):
     outs: NDArray[np.int32]
 
 
-@kernel
+@inner_views
 def _cube_length(child, below, high, low, length, policy, width):  # type: ignore[no-untyped-def]
     """Return the length of the prefix that is cached for an address whose rule has `length` (-1: no rule)."""
     if policy == _EXACT or (policy == _NAIVE and length < 0):
@@ -120,7 +120,7 @@ def _cube_length(child, below, high, low, length, policy, width):  # type: ignor
     return width
 
 
-@kernel
+@inner_views
 def _write(  # type: ignore[no-untyped-def]
     tree, entry, values, state, high, low, length, out, size, ways, tables, index_bits, counts, todo, found
 ):  # fmt: skip
@@ -137,7 +137,7 @@ def _write(  # type: ignore[no-untyped-def]
     counts[_PEAK] = max(counts[_PEAK], state[ENTRIES])
 
 
-@kernel
+@inner_views
 def _candidates(tree, entry, size, high, low, length, how, test_all, todo, found):  # type: ignore[no-untyped-def]
     """Write the entries that an update of a prefix may drop into `found`; return how many."""
     if how == _NONE:
@@ -155,7 +155,7 @@ def _candidates(tree, entry, size, high, low, length, how, test_all, todo, found
     return within(tree, high, low, length, todo, found, True)
 
 
-@kernel
+@inner_views
 def _is_stale(  # type: ignore[no-untyped-def]
     child, out, below, cube_high, cube_low, cube_length, answer, high, low, length, how, open_nodes, kept
 ):  # fmt: skip
@@ -166,7 +166,7 @@ def _is_stale(  # type: ignore[no-untyped-def]
     return how == _FLUSH
 
 
-@kernel
+@inner_views
 def _write_due(  # type: ignore[no-untyped-def]
     flight, words, waiting, now, tree, entry, values, state, size, ways, tables, index_bits, counts, todo, found
 ):  # fmt: skip
@@ -182,7 +182,7 @@ def _write_due(  # type: ignore[no-untyped-def]
     return waiting - 1
 
 
-@kernel
+@inner_views
 def _drop(  # type: ignore[no-untyped-def]
     flight, words, waiting, child, out, below, high, low, length, how, open_nodes, kept
 ):  # fmt: skip
@@ -197,7 +197,7 @@ def _drop(  # type: ignore[no-untyped-def]
     return left
 
 
-@kernel
+@inner_views
 def _start_fill(flight, words, waiting, high, low, length, answer, due):  # type: ignore[no-untyped-def]
     """Put a fill in flight unless its prefix is in flight; return how many there are."""
     for place in range(waiting):

@@ -8,7 +8,7 @@ are from 1. The list of a set begins and ends at its head: row 0 of ``entry`` fo
 import numpy as np
 from numpy.typing import NDArray
 
-from hopforge.model.kernel.compile import kernel
+from hopforge.model.kernel.compile import both, inner
 
 __all__ = ["find", "head_of", "insert", "new_entries", "remove", "touch", "within"]
 
@@ -35,7 +35,7 @@ def new_entries(
     return np.zeros((size * width + 1, 5), np.int32), entry, np.zeros((size + 1, 2), np.uint64), state
 
 
-@kernel
+@inner
 def _byte(high, low, first):  # type: ignore[no-untyped-def]
     """Return eight bits of an address from bit `first` on, the highest bit being 0; what is before that is 0."""
     if first <= 0:
@@ -47,7 +47,7 @@ def _byte(high, low, first):  # type: ignore[no-untyped-def]
     return np.int64(word >> _BYTE)
 
 
-@kernel
+@both()
 def head_of(tables, high, low, index_bits, size):  # type: ignore[no-untyped-def]
     """Return the head of the set of a prefix; `tables` of `CubeSets`, empty for a single set."""
     number, left = 0, index_bits
@@ -58,13 +58,13 @@ def head_of(tables, high, low, index_bits, size):  # type: ignore[no-untyped-def
     return size + number if number else 0
 
 
-@kernel
+@inner
 def _unlink(entry, one):  # type: ignore[no-untyped-def]
     entry[entry[one, BEFORE], AFTER] = entry[one, AFTER]
     entry[entry[one, AFTER], BEFORE] = entry[one, BEFORE]
 
 
-@kernel
+@inner
 def _link_first(entry, one, head):  # type: ignore[no-untyped-def]
     first = entry[head, AFTER]
     entry[one, BEFORE], entry[one, AFTER] = head, first
@@ -72,7 +72,7 @@ def _link_first(entry, one, head):  # type: ignore[no-untyped-def]
     entry[first, BEFORE] = one
 
 
-@kernel
+@both()
 def touch(entry, one):  # type: ignore[no-untyped-def]
     """Make an entry the most recently used of its set."""
     head = entry[one, HEAD]
@@ -81,7 +81,7 @@ def touch(entry, one):  # type: ignore[no-untyped-def]
         _link_first(entry, one, head)
 
 
-@kernel
+@both()
 def find(tree, high, low, width):  # type: ignore[no-untyped-def]
     """Return the entry of the longest prefix that holds the address; 0: none."""
     node, best, word = 0, 0, high
@@ -99,7 +99,7 @@ def find(tree, high, low, width):  # type: ignore[no-untyped-def]
     return best
 
 
-@kernel
+@both()
 def remove(tree, entry, state, one):  # type: ignore[no-untyped-def]
     """Take an entry out, and the nodes that only led to it."""
     _unlink(entry, one)
@@ -121,7 +121,7 @@ def remove(tree, entry, state, one):  # type: ignore[no-untyped-def]
     state[ENTRIES] -= 1
 
 
-@kernel
+@inner
 def _new_node(tree, state, parent):  # type: ignore[no-untyped-def]
     node = state[FREE_NODE]
     if node:
@@ -134,7 +134,7 @@ def _new_node(tree, state, parent):  # type: ignore[no-untyped-def]
     return node
 
 
-@kernel
+@both()
 def insert(tree, entry, values, state, high, low, length, out, head):  # type: ignore[no-untyped-def]
     """Write an entry as the most recently used of its set; there is room, and its prefix is not held."""
     one = state[FREE_ENTRY]
@@ -163,7 +163,7 @@ def insert(tree, entry, values, state, high, low, length, out, head):  # type: i
     state[ENTRIES] += 1
 
 
-@kernel
+@both()
 def within(tree, high, low, length, todo, found, above):  # type: ignore[no-untyped-def]
     """Write the entries inside a prefix into `found`; with `above` also those that hold it. Return how many."""
     node, count, word = 0, 0, high

@@ -8,7 +8,7 @@ prefixes come as two left-aligned words (`address_words`).
 import numpy as np
 from numpy.typing import NDArray
 
-from hopforge.model.kernel.compile import kernel
+from hopforge.model.kernel.compile import both, inner
 
 __all__ = ["DROP", "NO_RULE", "change", "has_one_answer", "longest_match", "trie_nodes"]
 
@@ -49,7 +49,7 @@ def _leading_zeros(words: NDArray[np.uint64]) -> NDArray[np.int64]:
     return 64 - np.bitwise_count(found).astype(np.int64)
 
 
-@kernel
+@both()
 def change(child, out, below, used, high, low, length, answer, step):  # type: ignore[no-untyped-def]
     """Write `answer` at a prefix; `step` is added to the counts on the way. Return the nodes now used."""
     node, word = 0, high
@@ -68,7 +68,7 @@ def change(child, out, below, used, high, low, length, answer, step):  # type: i
     return used
 
 
-@kernel
+@both()
 def longest_match(child, out, high, low, width):  # type: ignore[no-untyped-def]
     """Return answer and length of the longest prefix that matches; without one `DROP` and -1."""
     node, answer, length, word = 0, DROP, -1, high
@@ -86,7 +86,7 @@ def longest_match(child, out, high, low, width):  # type: ignore[no-untyped-def]
     return answer, length
 
 
-@kernel
+@inner
 def _subtree_has(child, out, below, root, inherited, wanted, todo, kept):  # type: ignore[no-untyped-def]
     """Tell whether all below `root` has the answer; `todo`, `kept` hold open nodes and what they inherit."""
     todo[0], kept[0], open_ends = root, inherited, 1
@@ -112,7 +112,7 @@ def _subtree_has(child, out, below, root, inherited, wanted, todo, kept):  # typ
     return True
 
 
-@kernel
+@both()
 def has_one_answer(child, out, below, high, low, length, wanted, todo, kept):  # type: ignore[no-untyped-def]
     """Tell whether every address of a prefix is answered by `wanted`."""
     node, answer, word = 0, DROP, high

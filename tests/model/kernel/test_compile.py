@@ -7,8 +7,12 @@ import sys
 from functools import cache
 from pathlib import Path
 
+import numpy as np
+import pytest
+
 import hopforge
 from hopforge.model.config import parse_config
+from hopforge.model.kernel.compile import PARTS, both, inner_views, kernel
 from hopforge.sim.run.simulation import Simulation
 
 ROOT = Path(hopforge.__file__).parent
@@ -49,6 +53,37 @@ def test_no_file_with_kernels_uses_packages_that_their_cache_does_not_look_at():
         compiles = any(name.startswith(("numba", "hopforge.model.kernel")) for name in kernels)
         outside = [name for name in modules if name.startswith(("hopforge.hw", "hopforge.gen", "hopforge.commands"))]
         assert not (compiles and outside), f"{path}: {outside}"
+
+
+def _powers(number, count):
+    """A sum whose bits tell in which order it was made."""
+    found = 0.0
+    for k in range(count):
+        found += number**k / 3
+    return found
+
+
+def _left(numbers, place):
+    """A view, and a number that lies behind it."""
+    return numbers[:place], numbers[place]
+
+
+@pytest.mark.parametrize("whole", [np.int32, np.int64])
+def test_a_function_is_the_same_for_python_and_inside_of_a_kernel(whole):
+    powers, left = both()(_powers), inner_views(_left)
+
+    @kernel
+    def outer(numbers, place):
+        view, number = left(numbers, place)
+        view[0] = powers(number, place)
+        return powers(number, len(view))
+
+    numbers = np.array([2.0, 3.0, 0.7, 5.0])
+    found = outer(numbers, whole(2))
+    assert len(powers.overloads) == (0 if PARTS else 1), "what Python does not call is not compiled for it"
+    assert numbers[0] == found == powers(0.7, whole(2)) == _powers(0.7, 2)
+    assert len(powers.overloads) == 1
+    assert outer(numbers, whole(2)) == found, "nor does that change what the kernel calls"
 
 
 CONFIG = """\
