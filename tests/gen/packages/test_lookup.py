@@ -35,6 +35,7 @@ def files():
 
 
 class TestLookupFiles:
+    @pytest.mark.study  # `tests/cli/test_repeatable.py` compares files of another process and hash seed in any case
     def test_same_bytes_with_other_hash_seeds(self, files):
         yaml_text = '{"name": "small", "topology": {"kind": "torus", "radices": [4, 4]}, "lookup": {}}'
         script = (

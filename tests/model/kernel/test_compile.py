@@ -108,6 +108,7 @@ print([int(run.state[name]) for name in ("packets_ejected", "latency_sum", "flit
 """
 
 
+@pytest.mark.study
 def test_results_are_the_same_without_inner_parts_of_numba(tmp_path):
     run = Simulation(parse_config(CONFIG), 0.3, 1)
     run.advance(500)

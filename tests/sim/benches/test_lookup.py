@@ -56,10 +56,10 @@ SHORT = (3, 5, 7, 11)
 )
 def test_engine_on_amaranths_simulator(changes: dict[str, Any]) -> None:
     params = LookupParams(**changes)
-    replay = recorded(params, 250)
+    replay = recorded(params, 100)
     result = replay_amaranth(lookup_engine(params=params), replay)
     assert result.first is None, str(result.first)
-    assert result.cycles == replay.cycles > 250
+    assert result.cycles == replay.cycles > 100
 
 
 @pytest.mark.parametrize("number", [2, *(pytest.param(number, marks=pytest.mark.study) for number in (7, 10))])

@@ -30,7 +30,7 @@ from hopforge.sim.drive.router import router_replay
 from hopforge.sim.drive.stimulus import stimulus
 
 LOOKUPS = 20_000
-CYCLES = 10_000
+CYCLES = 4_000
 CONFIGS = Path(__file__).parents[3] / "configs"
 
 
@@ -182,7 +182,14 @@ def engine(text: str) -> Config:
 @pytest.mark.parametrize(
     ("config", "faults"),
     [
-        pytest.param(engine("{reduction: false, tcam: {kind: external}}"), INVALIDATE, id="whole addresses"),
+        pytest.param(
+            engine("{reduction: false, tcam: {kind: external}, cache: {entries: 16, ways: 4}, mshrs: 4}"),
+            INVALIDATE, id="whole addresses",
+        ),
+        pytest.param(
+            engine("{reduction: false, tcam: {kind: external}}"),
+            INVALIDATE, id="large cache", marks=pytest.mark.study,
+        ),
         pytest.param(
             engine("{functions: [arbitrary, torus], chunk_bits: [4], comparators: 3, tcam: {kind: external}}"),
             THRESHOLDS, id="torus", marks=pytest.mark.study,

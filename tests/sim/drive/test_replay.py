@@ -98,7 +98,7 @@ def test_which_runs_take_a_program_that_is_not_optimised(characters: int, cycles
     assert runner.is_short(characters, cycles) is short
 
 
-@pytest.mark.parametrize("short", [True, False])
+@pytest.mark.parametrize("short", [True, pytest.param(False, marks=pytest.mark.study)])
 def test_the_optimised_and_the_unoptimised_build(short: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     if not short:
         monkeypatch.setattr(runner, "_SHORT_RUN_CYCLES", 0)
