@@ -7,11 +7,11 @@ destination.
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from hopforge.model.irregular.neighbours import neighbours_of
 from hopforge.model.irregular.up_down import root_node, up_down_next_hops
+from hopforge.model.kernel.compile import both
 from hopforge.model.network.core.candidates import candidate
 from hopforge.model.network.core.draws import draw_below
 from hopforge.model.network.parts.agent_sight import ACTION_BITS, PDOR
@@ -31,7 +31,7 @@ __all__ = ["escape_ports", "plan_around", "ways_around"]
 ) = range(12)  # fmt: skip
 
 
-@njit
+@both()
 def _leaves(router: int, dst: int, table: Any, out: Any) -> bool:
     """Whether a packet is at its router: then its host is the only candidate."""
     if table[table[_HOME] + dst] != router:
@@ -40,19 +40,19 @@ def _leaves(router: int, dst: int, table: Any, out: Any) -> bool:
     return True
 
 
-@njit
+@both()
 def _way_out(router: int, dst: int, table: Any) -> int:
     """Port of the escape; -1: the destination's switch has failed."""
     return table[table[_WAYS] + router * table[_ROUTERS] + table[table[_HOME] + dst]]
 
 
-@njit
+@both()
 def _escape_only(table: Any, in_port: int, in_vc: int) -> bool:
     """Whether a packet comes from another router on an escape channel and stays on them for good."""
     return table[_ONE_HOP] == 0 and in_port >= table[_LINKS] and (table[_ESCAPE] >> in_vc) & 1 != 0
 
 
-@njit
+@both()
 def _both(action: int, way: int, table: Any, out: Any) -> int:
     """Add the candidates of a packet whose action was accepted: the escape is the second one."""
     out[0] = candidate(table[_LINKS] + (action ^ table[_SWAPPED]), table[_ADAPTIVE])

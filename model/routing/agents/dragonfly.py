@@ -7,9 +7,9 @@ router; FREE1: where the mask of each router's actions that have a link begins. 
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from hopforge.model.kernel.compile import both
 from hopforge.model.network.core.candidates import candidate
 from hopforge.model.network.core.draws import draw_below
 from hopforge.model.network.parts.agent_sight import ACTION_BITS, PDOR
@@ -40,13 +40,13 @@ _WHY = "one for agents, and two of the minimal way as escape"
 _MOST_ACTIONS = 30
 
 
-@njit
+@both()
 def _adaptive(table: Any) -> int:
     """VCs that are not the escape."""
     return ((1 << table[VCS]) - 1) & ~((1 << _ESCAPES) - 1)
 
 
-@njit
+@both()
 def _leaves(router: int, dst: int, table: Any, out: Any) -> bool:
     """Whether a packet is at its router: then its host is the only candidate."""
     if router_of(table, dst) != router:
@@ -55,14 +55,14 @@ def _leaves(router: int, dst: int, table: Any, out: Any) -> bool:
     return True
 
 
-@njit
+@both()
 def _escape(router: int, dst: int, table: Any) -> int:
     """Candidate of the minimal way: VC 0 until the packet is in its last group, VC 1 there."""
     last = group_of(table, router) == group_of(table, router_of(table, dst))
     return candidate(port_to_host(table, router, dst, dst), 2 if last else 1)
 
 
-@njit
+@both()
 def _escape_only(table: Any, in_port: int, in_vc: int) -> bool:
     """Whether a packet comes from another router on an escape channel and stays on them for good."""
     return table[FREE0] == 0 and in_port >= table[P] and in_vc < _ESCAPES

@@ -7,10 +7,10 @@ what they have decided. A packet that comes in on an escape channel from another
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from hopforge.model.dqn.shape import MOST_DIMENSIONS
+from hopforge.model.kernel.compile import both
 from hopforge.model.network.core.candidates import candidate
 from hopforge.model.network.core.draws import draw_below
 from hopforge.model.network.parts.agent_sight import ACTION_BITS, PDOR
@@ -49,13 +49,13 @@ __all__ = ["prepare_dqn"]
 _ONE_HOP = FREE0 + 1
 
 
-@njit
+@both()
 def _port_of(code: int) -> int:
     """Port, counted from the first one without a host, of action ``code - 1``; those of a dimension change places."""
     return (code - 1) ^ 1
 
 
-@njit
+@both()
 def _escape_only(table: Any, in_port: int, in_vc: int) -> bool:
     """Whether a packet comes from another router on an escape channel and takes dimension order for good."""
     return table[_ONE_HOP] == 0 and in_port >= table[HOSTS] and ((table[CLASS0] | table[CLASS1]) >> in_vc) & 1 != 0

@@ -5,9 +5,9 @@ from functools import cache
 from typing import Any
 
 import numpy as np
-from numba import int64, njit
+from numba import int64
 
-from hopforge.model.kernel.compile import around
+from hopforge.model.kernel.compile import around, both
 from hopforge.model.kernel.memory import int32s
 from hopforge.model.network.core.candidates import candidate_level, candidate_port, with_port
 from hopforge.model.network.core.net_record import ROUTE_SIGNATURE
@@ -53,7 +53,7 @@ def over_parallel_links(plan: RoutingPlan, topology: Topology, rule: LinkRule) -
     return replace(plan, route=_over_chosen(plan.route, False), table=table, rows=())
 
 
-@njit
+@both()
 def _link(table: Any, router: int, packed: int, number: int) -> int:
     """Return the candidate with the port of the link that has the number."""
     place = router * table[_P] + candidate_port(packed)

@@ -4,20 +4,20 @@ Queues are numbers of used credits (with output queues, of packets in them besid
 is taken; the minimal way wins where both are equal.
 """
 
-from numba import njit
+from hopforge.model.kernel.compile import both
 
 #: values of `routing.rule`
 PRODUCT, DOUBLE, THREE_HALVES = range(3)
 RULES = ("product", "double", "three_halves")
 
 
-@njit
+@both()
 def cost_of(rule: int, links: int, queue: int) -> int:
     """Return by what a detour is chosen among several: the smallest, of equals the first."""
     return links * queue if rule == PRODUCT else queue
 
 
-@njit
+@both()
 def takes_detour(rule: int, links_min: int, queue_min: int, links: int, queue: int, bias: float) -> bool:
     """Compare the minimal way with a detour: both paths' links, the queues of their first links."""
     if rule == PRODUCT:
@@ -27,19 +27,19 @@ def takes_detour(rule: int, links_min: int, queue_min: int, links: int, queue: i
     return queue_min >= 3 * queue // 2 + bias
 
 
-@njit
+@both()
 def takes_detour_by_sums(sum_min: int, sum_detour: int, bias: float) -> bool:
     """Compare the queues along both paths (UGAL-G)."""
     return sum_min > sum_detour + bias
 
 
-@njit
+@both()
 def weight_of(hops_left: int, queue: int, deroute: bool, bias: float) -> float:
     """Weight of a port on a HyperX, the smallest wins: a deroute has a hop more to go, and the bias on its queue."""
     return (hops_left + 1) * (queue + bias) if deroute else float(hops_left * queue)
 
 
-@njit
+@both()
 def is_congested(queue_min: int, buffer: int) -> bool:
     """Whether two thirds of a virtual channel's buffer are in use at the minimal port (PolarFly)."""
     return 3 * queue_min >= 2 * buffer

@@ -1,12 +1,11 @@
 """How full what lies behind an output port is, as adaptive routing relations see it."""
 
-from numba import njit
-
+from hopforge.model.kernel.compile import both
 from hopforge.model.network.core.net_record import Net
 from hopforge.model.network.core.records import output_vc
 
 
-@njit
+@both()
 def used_credits(net: Net, router: int, port: int) -> int:
     """Credits in use over all VCs of a port; with output queues, what waits in them besides."""
     first = (router * net.ports + port) * net.vcs

@@ -8,8 +8,8 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numba import njit
 
+from hopforge.model.kernel.compile import both
 from hopforge.model.network.core.candidates import candidate
 from hopforge.model.network.core.draws import draw_below
 from hopforge.model.network.core.net_record import Net
@@ -43,7 +43,7 @@ from hopforge.model.topology import Topology
 UNDECIDED, MINIMAL, DETOUR, RETURN = range(4)
 
 
-@njit
+@both()
 def queued(net: Net, table: Any, router: int, port: int) -> int:
     """Packets in the output queues of a port and used credits behind it, over all its VCs."""
     first = (router * table[PORTS] + port) * net.vcs
@@ -54,14 +54,14 @@ def queued(net: Net, table: Any, router: int, port: int) -> int:
     return total
 
 
-@njit
+@both()
 def queued_vc(net: Net, table: Any, router: int, port: int, vc: int) -> int:
     """Count the same of one VC."""
     output = output_vc(net, (router * table[PORTS] + port) * net.vcs + vc)
     return output.depth - output.credits
 
 
-@njit
+@both()
 def prefer_detour(
     net: Net, table: Any, memory: Any, router: int, direct: int, direct_vc: int, around: int, around_vc: int
 ) -> bool:
@@ -74,7 +74,7 @@ def prefer_detour(
     return q_min > 2 * q_non + memory[0]
 
 
-@njit
+@both()
 def draw_group(net: Net, table: Any, router: int, source: int, goal: int) -> int:
     """Random group that is neither of the two (different) groups; the next one with links to both, -1: none."""
     low, high = min(source, goal), max(source, goal)
@@ -84,7 +84,7 @@ def draw_group(net: Net, table: Any, router: int, source: int, goal: int) -> int
     return group if table[WHOLE] == 1 else next_between(table, group, source, goal)
 
 
-@njit
+@both()
 def draw_router(net: Net, table: Any, router: int, source: int, goal: int) -> int:
     """Random router outside two (different) groups, in one that has links with both; -1: none."""
     a = table[A]
@@ -101,7 +101,7 @@ def draw_router(net: Net, table: Any, router: int, source: int, goal: int) -> in
 # --- by group: VC 0 to the middle, 1 in it (and the minimal way in the source group), 2 in the destination group
 
 
-@njit
+@both()
 def _by_group(router: int, packet: Any, net: Any, table: Any, memory: Any, out: Any, adaptive: bool) -> int:
     dst, number = packet.dst, number_of_packet(table, packet)
     here, goal = group_of(table, router), group_of(table, router_of(table, dst))
@@ -157,7 +157,7 @@ def _every_by_group(
 # group; progressive: the minimal way begins on 0, everything else is one higher
 
 
-@njit
+@both()
 def _continue_by_router(router: int, packet: Any, table: Any, out: Any, first: int) -> int:
     """Next hop of a packet outside its destination group; `first`: VC of the way to the middle group."""
     via, number = packet.via, number_of_packet(table, packet)
@@ -172,7 +172,7 @@ def _continue_by_router(router: int, packet: Any, table: Any, out: Any, first: i
     return 1
 
 
-@njit
+@both()
 def _by_router(router: int, packet: Any, net: Any, table: Any, memory: Any, out: Any, adaptive: bool) -> int:
     dst, number = packet.dst, number_of_packet(table, packet)
     here, goal = group_of(table, router), group_of(table, router_of(table, dst))

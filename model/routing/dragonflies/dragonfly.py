@@ -2,8 +2,7 @@
 
 from typing import Any
 
-from numba import njit
-
+from hopforge.model.kernel.compile import both
 from hopforge.model.network.core.candidates import candidate
 from hopforge.model.routing.contract.plan import RoutingPlan, need_kind, need_vcs, register, regular, relation, vc_range
 from hopforge.model.routing.dragonflies.ways import (
@@ -29,13 +28,13 @@ from hopforge.model.topology.parallel_links import links_of_a_pair
 _KEEPS = 1 << 16
 
 
-@njit
+@both()
 def _mask(table: Any, crossed: bool) -> int:
     """VCs of a packet's class: before the global link, or on it and behind it."""
     return table[FREE1] & (_KEEPS - 1) if crossed else table[FREE0]
 
 
-@njit
+@both()
 def _one_way(router: int, dst: int, number: int, crossed: bool, table: Any, out: Any) -> int:
     port = port_to_host(table, router, dst, number)
     crossed = crossed or port >= table[P] + table[A] - 1
@@ -54,7 +53,7 @@ def _minimal_by_hash(
     return _one_way(router, packet.dst, number_of_packet(table, packet), _crossed(in_port, in_vc, table), table, out)
 
 
-@njit
+@both()
 def _crossed(in_port: int, in_vc: int, table: Any) -> bool:
     """Whether a packet has come by its global link, or is behind it: its input VC says so."""
     p = table[P]

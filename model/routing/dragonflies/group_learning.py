@@ -7,10 +7,10 @@ float64[router, group · hosts + number of the source host, port − first]. Inf
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from hopforge.model.free_memory import refuse_beyond_memory
+from hopforge.model.kernel.compile import both
 from hopforge.model.kernel.memory import words
 from hopforge.model.kernel.rng import next_float
 from hopforge.model.network.core.candidates import candidate
@@ -76,13 +76,13 @@ _WHY = {
 _SOURCE, _LEAVING, _ARRIVING, _MINIMAL = range(4)
 
 
-@njit
+@both()
 def _row(table: Any, packet: Any, router: int, goal: int) -> int:
     """Place in ``memory`` of a packet's estimates at a router, if it had a column for each port."""
     return _row_of(table, router, goal, look(table, NUMBERS, packet.src))
 
 
-@njit
+@both()
 def _row_of(table: Any, router: int, goal: int, number: int) -> int:
     """As `_row`, by the number of the source host in its group; routers with hosts tell less of them apart."""
     if look(table, HOSTLESS, router) == 0:
@@ -91,7 +91,7 @@ def _row_of(table: Any, router: int, goal: int, number: int) -> int:
     return ESTIMATES + row * (table[PORTS] - table[FIRST]) - table[FIRST]
 
 
-@njit
+@both()
 def _best(table: Any, memory: Any, row: int, first: int, count: int) -> int:
     """Port of the smallest estimate among `count` choices, which stand in the table from `first` on."""
     best, least = table[first], memory[row + table[first]]
@@ -102,7 +102,7 @@ def _best(table: Any, memory: Any, row: int, first: int, count: int) -> int:
     return best
 
 
-@njit
+@both()
 def _first_and_count(table: Any, router: int, decision: int) -> tuple[int, int]:
     """Where the choices of a decision stand in the table, and how many there are."""
     at = choices_of(table, router)
@@ -114,7 +114,7 @@ def _first_and_count(table: Any, router: int, decision: int) -> tuple[int, int]:
     return at + 2, local
 
 
-@njit
+@both()
 def _decision(table: Any, router: int, in_port: int, in_vc: int, goal: int) -> int:
     """Which decision is due about a packet that is not yet in its goal."""
     kind = kind_of(table, router, in_port)
@@ -126,7 +126,7 @@ def _decision(table: Any, router: int, in_port: int, in_vc: int, goal: int) -> i
     return _MINIMAL if is_gate(table, router, goal) else _ARRIVING
 
 
-@njit
+@both()
 def _explored(net: Net, table: Any, memory: Any, router: int, first: int, count: int, port: int) -> int:
     """With probability ε a random one of `count` choices, else `port`."""
     if memory[EPSILON] > 0.0 and next_float(words(net.router_rng), router) < memory[EPSILON]:
@@ -134,7 +134,7 @@ def _explored(net: Net, table: Any, memory: Any, router: int, first: int, count:
     return port
 
 
-@njit
+@both()
 def _chosen(net: Net, table: Any, memory: Any, router: int, decision: int, row: int, minimal: int) -> int:
     """Port of a decision."""
     first, count = _first_and_count(table, router, decision)

@@ -13,9 +13,9 @@ docs/definitions/learning-on-groups.md. The header of the table holds sizes, and
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from hopforge.model.kernel.compile import both
 from hopforge.model.network.core.candidates import candidate, candidate_port
 from hopforge.model.routing.contract.plan import RoutingError, need_vcs, vc_range
 from hopforge.model.topology import Topology
@@ -35,37 +35,37 @@ from hopforge.model.topology.parallel_links import PORT_BITS, PORT_MASK, link_nu
 NO_LINK, LOCAL, GLOBAL = range(3)
 
 
-@njit
+@both()
 def look(table: Any, part: int, place: int) -> int:
     """Entry of a part of the table."""
     return table[table[part] + place]
 
 
-@njit
+@both()
 def kind_of(table: Any, router: int, port: int) -> int:
     """Tell what a port leads to: `NO_LINK` (or a host), `LOCAL`, `GLOBAL`."""
     return table[table[KIND] + router * table[PORTS] + port]
 
 
-@njit
+@both()
 def mask_of(table: Any, number: int) -> int:
     """Channels of a class."""
     return table[table[MASKS] + number]
 
 
-@njit
+@both()
 def choices_of(table: Any, router: int) -> int:
     """Where the list of a router's choices begins: local ports, global ports, and these ports."""
     return table[CHOICES] + router * (table[PORTS] + 2)
 
 
-@njit
+@both()
 def number_of_packet(table: Any, packet: Any) -> int:
     """Return the number by which a packet chooses among equals."""
     return link_number(packet.src, packet.dst, table[HASHED] == 1)
 
 
-@njit
+@both()
 def inside_port(table: Any, router: int, place: int, number: int) -> int:
     """Port towards the router at another place of the same group."""
     mine = look(table, PLACE, router)
@@ -78,7 +78,7 @@ def inside_port(table: Any, router: int, place: int, number: int) -> int:
     return table[at + 1 + number % table[at]]
 
 
-@njit
+@both()
 def port_to_group(table: Any, router: int, goal: int, number: int) -> int:
     """Minimal port towards another group: a global link of this router, or the way to a nearest gate."""
     mine, links = look(table, PLACE, router), table[LINKS]
@@ -106,7 +106,7 @@ def port_to_group(table: Any, router: int, goal: int, number: int) -> int:
     return inside_port(table, router, entry >> PORT_BITS, number // count)
 
 
-@njit
+@both()
 def is_gate(table: Any, router: int, goal: int) -> bool:
     """Whether a router has a global link to another group."""
     mine, links = look(table, PLACE, router), table[LINKS]
@@ -117,7 +117,7 @@ def is_gate(table: Any, router: int, goal: int) -> bool:
     return found
 
 
-@njit
+@both()
 def _add(out: Any, count: int, port: int, mask: int) -> int:
     """Add a candidate unless its port is one already."""
     for k in range(count):
@@ -127,7 +127,7 @@ def _add(out: Any, count: int, port: int, mask: int) -> int:
     return count + 1
 
 
-@njit
+@both()
 def add_inside(table: Any, out: Any, count: int, router: int, place: int, mask: int) -> int:
     """Add a candidate for every port that `inside_port` may give, whatever the number."""
     mine = look(table, PLACE, router)
@@ -140,7 +140,7 @@ def add_inside(table: Any, out: Any, count: int, router: int, place: int, mask: 
     return count
 
 
-@njit
+@both()
 def add_to_group(table: Any, out: Any, router: int, goal: int, mask: int) -> int:
     """Make a candidate of every port that `port_to_group` may give, whatever the number."""
     mine, links, count = look(table, PLACE, router), table[LINKS], 0

@@ -7,10 +7,10 @@ step, with rates and thresholds rounded to 1/1024.
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from hopforge.model.config.router import RouterConfig
+from hopforge.model.kernel.compile import both
 from hopforge.model.kernel.memory import words
 from hopforge.model.kernel.rng import next_float
 from hopforge.model.network.core.net_record import Net
@@ -24,7 +24,7 @@ from hopforge.model.topology.link_times import dragonfly_times
 ALPHA, BETA, EPSILON, THRESHOLD_1, THRESHOLD_2, CYCLE, STEP, LARGEST, RANDOM, ESTIMATES = range(10)
 
 
-@njit
+@both()
 def learn(net: Net, memory: Any, router: int, place: int, target: float, slower: float) -> None:
     """Move an estimate towards `target`, by `slower` of the difference where that is longer (without a link: not)."""
     if memory[place] == np.inf:  # the link has failed with the note under way

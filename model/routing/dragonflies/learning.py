@@ -10,9 +10,9 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from hopforge.model.kernel.compile import both
 from hopforge.model.kernel.memory import words
 from hopforge.model.kernel.rng import next_float
 from hopforge.model.network.core.candidates import candidate, candidate_port
@@ -56,13 +56,13 @@ from hopforge.model.topology import Topology
 from hopforge.model.topology.link_times import linked_ports
 
 
-@njit
+@both()
 def row_start(table: Any, router: int, row: int) -> int:
     """Place in ``memory`` of a row of a router's estimates; FREE0 of the table: rows of a router."""
     return ESTIMATES + (router * table[FREE0] + row) * (table[PORTS] - table[P])
 
 
-@njit
+@both()
 def best_place(table: Any, memory: Any, start: int, first: int = 0) -> int:
     """Column with the smallest estimate of a row from column `first` on, the first of equal ones."""
     best, least = first, memory[start + first]
@@ -73,7 +73,7 @@ def best_place(table: Any, memory: Any, start: int, first: int = 0) -> int:
     return best
 
 
-@njit
+@both()
 def least_time(table: Any, memory: Any, start: int) -> float:
     """Return the smallest estimate of a row."""
     least = memory[start]
@@ -82,14 +82,14 @@ def least_time(table: Any, memory: Any, start: int) -> float:
     return least
 
 
-@njit
+@both()
 def adaptive_row(table: Any, packet: Any) -> int:
     """Row of Q-adaptive: destination group, and number of the source host at its router."""
     p = table[P]
     return group_of(table, router_of(table, packet.dst)) * p + packet.src - router_of(table, packet.src) * p
 
 
-@njit
+@both()
 def explore(net: Net, table: Any, memory: Any, router: int, start: int, port: int) -> int:
     """With probability ε a random port without a host, unless none leads on there (no estimate); else `port`."""
     if memory[EPSILON] > 0.0 and next_float(words(net.router_rng), router) < memory[EPSILON]:

@@ -9,9 +9,9 @@ links as `model.topology.parallel_links` lists and chooses them.
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from hopforge.model.kernel.compile import both
 from hopforge.model.network.core.candidates import candidate, candidate_port
 from hopforge.model.routing.contract.plan import RoutingError, need_kind, need_vcs
 from hopforge.model.topology import Topology
@@ -30,43 +30,43 @@ _RULES: tuple[LinkRule, ...] = ("own_first", "destination", "hash", "adaptive")
 _OWN_FIRST, _DESTINATION, _HASH, _ADAPTIVE = range(4)
 
 
-@njit
+@both()
 def router_of(table: Any, host: int) -> int:
     """Router of a host."""
     return table[table[HOSTS_AT] + host]
 
 
-@njit
+@both()
 def group_of(table: Any, router: int) -> int:
     """Group of a router."""
     return table[table[GROUPS_AT] + router]
 
 
-@njit
+@both()
 def number_of(table: Any, router: int) -> int:
     """Place of a router in its group."""
     return table[table[NUMBERS_AT] + router]
 
 
-@njit
+@both()
 def local_port(table: Any, mine: int, other: int) -> int:
     """Port of router number `mine` of a group to number `other` (≠ mine) of it."""
     return table[P] + other - (1 if other > mine else 0)
 
 
-@njit
+@both()
 def first_link(table: Any, group: int, goal: int) -> int:
     """Place in the table of the first link between two groups; -1 behind the last one."""
     return GLOBAL + (group * table[GROUPS] + goal) * table[LINKS]
 
 
-@njit
+@both()
 def joined(table: Any, group: int, goal: int) -> bool:
     """Whether two groups have a link."""
     return table[WHOLE] == 1 or table[first_link(table, group, goal)] >= 0
 
 
-@njit
+@both()
 def next_between(table: Any, group: int, source: int, goal: int) -> int:
     """First group at or after `group`, going round, that has links with both others; -1: none."""
     for _ in range(table[GROUPS]):
@@ -76,13 +76,13 @@ def next_between(table: Any, group: int, source: int, goal: int) -> int:
     return -1
 
 
-@njit
+@both()
 def number_of_packet(table: Any, packet: Any) -> int:
     """Return the number by which a packet chooses among parallel links."""
     return link_number(packet.src, packet.dst, table[RULE] == _HASH)
 
 
-@njit
+@both()
 def port_to_group(table: Any, router: int, goal: int, number: int) -> int:
     """Port towards another group for a packet of this `number_of_packet`: a global link, or the way to its router.
 
@@ -98,7 +98,7 @@ def port_to_group(table: Any, router: int, goal: int, number: int) -> int:
     return local_port(table, mine, entry >> PORT_BITS)
 
 
-@njit
+@both()
 def port_to_router(table: Any, router: int, goal: int, number: int) -> int:
     """Port of a shortest way to another router (in the same group: direct)."""
     group = group_of(table, goal)
@@ -107,7 +107,7 @@ def port_to_router(table: Any, router: int, goal: int, number: int) -> int:
     return port_to_group(table, router, group, number)
 
 
-@njit
+@both()
 def port_to_host(table: Any, router: int, dst: int, number: int) -> int:
     """Port of the minimal way to host `dst`."""
     goal = router_of(table, dst)
@@ -116,7 +116,7 @@ def port_to_host(table: Any, router: int, dst: int, number: int) -> int:
     return port_to_router(table, router, goal, number)
 
 
-@njit
+@both()
 def add_links(table: Any, out: Any, router: int, goal: int, before: int, after: int, committed: bool) -> int:
     """Make a candidate of every port by which a minimal way to another group may go on, in increasing order.
 
@@ -146,7 +146,7 @@ def add_links(table: Any, out: Any, router: int, goal: int, before: int, after: 
     return count
 
 
-@njit
+@both()
 def begin_with_link(table: Any, out: Any, count: int, router: int, goal: int, number: int, committed: bool) -> None:
     """Turn the list of `add_links` until it begins with the link of a packet's number: with like queues it is taken."""
     links, mine = table[LINKS], number_of(table, router)
@@ -164,7 +164,7 @@ def begin_with_link(table: Any, out: Any, count: int, router: int, goal: int, nu
         out[count - 1] = head
 
 
-@njit
+@both()
 def add_minimal(table: Any, out: Any, router: int, dst: int, mask: int, committed: bool) -> int:
     """Make a candidate of the minimal way's port; where the source decides among parallel links, of all of them."""
     goal = group_of(table, router_of(table, dst))
@@ -174,7 +174,7 @@ def add_minimal(table: Any, out: Any, router: int, dst: int, mask: int, committe
     return 1
 
 
-@njit
+@both()
 def add_global(table: Any, out: Any, count: int, router: int, goal: int, vc: int) -> int:
     """Add a candidate for every global port with a link to a group that has a link to group `goal`, or to `goal`."""
     mine, group = number_of(table, router), group_of(table, router)
@@ -190,7 +190,7 @@ def add_global(table: Any, out: Any, count: int, router: int, goal: int, vc: int
     return count
 
 
-@njit
+@both()
 def leads_on(table: Any, router: int, goal: int) -> bool:
     """Whether a router has a global link to a group from which a link leads to group `goal`, or to `goal`."""
     mine, group = number_of(table, router), group_of(table, router)
@@ -203,7 +203,7 @@ def leads_on(table: Any, router: int, goal: int) -> bool:
     return False
 
 
-@njit
+@both()
 def add_local(table: Any, out: Any, count: int, router: int, goal: int, vc: int) -> int:
     """Add a candidate for every local port; in a group without a link to `goal` to routers that lead on only."""
     group = group_of(table, router)

@@ -7,8 +7,8 @@ router, 2 to the destination). The VC is any, or the number of links already tra
 from typing import Any
 
 import numpy as np
-from numba import njit
 
+from hopforge.model.kernel.compile import both
 from hopforge.model.network.core.candidates import candidate
 from hopforge.model.network.core.draws import draw_below
 from hopforge.model.network.core.records import output_vc
@@ -31,12 +31,12 @@ _ONE, _TWO, _EITHER = range(3)
 _CANDIDATES = 4
 
 
-@njit
+@both()
 def _next_port(table: Any, router: int, goal: int) -> int:
     return table[table[_NEXT] + router * table[_R] + goal]
 
 
-@njit
+@both()
 def _leg(net: Any, table: Any, router: int, a: int, b: int) -> int:
     kind = table[table[_LEG] + a * table[_R] + b]
     if kind == _EITHER:
@@ -44,7 +44,7 @@ def _leg(net: Any, table: Any, router: int, a: int, b: int) -> int:
     return 2 if kind == _TWO else 1
 
 
-@njit
+@both()
 def _draw_other(net: Any, table: Any, router: int, there: int) -> int:
     """Router of a random host that is at neither of the two routers."""
     low, high = min(router, there), max(router, there)
@@ -59,12 +59,12 @@ def _draw_other(net: Any, table: Any, router: int, there: int) -> int:
     return table[table[_BY_ROUTER] + drawn]
 
 
-@njit
+@both()
 def _neighbour(table: Any, router: int, place: int) -> int:
     return table[table[_AROUND] + router * table[_PORTS] + place] if place < table[_PORTS] else -1
 
 
-@njit
+@both()
 def _draw_behind(net: Any, table: Any, router: int, there: int, first: int) -> int:
     """Neighbour of a neighbour, at neither end; none: the router itself."""
     count, place = 0, 0
@@ -84,7 +84,7 @@ def _draw_behind(net: Any, table: Any, router: int, there: int, first: int) -> i
         place += 1
 
 
-@njit
+@both()
 def _two_thirds_via(net: Any, table: Any, router: int, there: int) -> int:
     """Minimal below two thirds of a buffer; else over the neighbour behind the least used port, the first of equals."""
     direct = _next_port(table, router, there)
@@ -105,7 +105,7 @@ def _two_thirds_via(net: Any, table: Any, router: int, there: int) -> int:
     return best
 
 
-@njit
+@both()
 def _draw_via(net: Any, table: Any, router: int, there: int) -> int:
     """Intermediate router; the packet's own: none."""
     if table[_RULE] == _VALIANT:
@@ -123,17 +123,17 @@ def _draw_via(net: Any, table: Any, router: int, there: int) -> int:
     return router if direct <= cost else best
 
 
-@njit
+@both()
 def _links_before(table: Any, router: int, in_port: int, in_vc: int) -> int:
     return in_vc + 1 if table[table[_LINK] + router * table[_PORTS] + in_port] == 1 else 0
 
 
-@njit
+@both()
 def _vcs(table: Any, links: int) -> int:
     return 1 << links if table[_BY_HOP] == 1 else table[_ALL]
 
 
-@njit
+@both()
 def _least_used_vc(net: Any, router: int, port: int) -> int:
     """Mask of the virtual channel with the fewest used credits, the lowest of equals."""
     first = (router * net.ports + port) * net.vcs

@@ -7,9 +7,10 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numba import int64, njit
+from numba import int64
 
 from hopforge.model.irregular.tables import RoutingTables, next_ports
+from hopforge.model.kernel.compile import both
 from hopforge.model.network.core.candidates import candidate
 from hopforge.model.network.core.draws import draw_below
 from hopforge.model.routing.combined.parallel_links import over_parallel_links
@@ -24,7 +25,7 @@ from hopforge.model.topology.spread import flow_place
 _R, _PATHS, _LAYERS, _ALL, _RISE, _ONLY, _HOME, _PORT, _MASK, _NEXT, _LAYER, _FIRST = range(12)
 
 
-@njit
+@both()
 def _follow(router: int, packet: Any, table: Any, out: Any, path: int) -> int:
     """Go on along the path of a packet; `path`: that of one which stands at its source, else -1."""
     there = table[table[_HOME] + packet.dst]

@@ -3,11 +3,11 @@
 from typing import Any
 
 import numpy as np
-from numba import int64, njit, uint64
+from numba import int64, uint64
 from numpy.typing import NDArray
 
 from hopforge.model.kernel.bits import trailing_zeros
-from hopforge.model.kernel.compile import inlined
+from hopforge.model.kernel.compile import both, inlined
 from hopforge.model.network.core.candidates import candidate
 from hopforge.model.network.core.draws import draw_below
 from hopforge.model.routing.contract.plan import (
@@ -105,20 +105,20 @@ def plan_table(table: list[int]) -> NDArray[np.int32]:
     return np.array(table, np.int32)
 
 
-@njit
+@both()
 def _first_open(table: Any, here: int, there: int) -> int:
     """Lowest dimension in which the coordinates differ; n if none."""
     differ = table[table[_PACKED] + here] ^ table[table[_PACKED] + there]
     return table[table[_DIMENSION] + 2 * trailing_zeros(uint64(differ))] if differ != 0 else int64(table[_N])
 
 
-@njit
+@both()
 def home_router(table: Any, host: int) -> int:
     """Router of a host."""
     return table[table[_HOME] + 2 * host]
 
 
-@njit
+@both()
 def eject(table: Any, host: int, out: Any) -> int:
     """Let a packet go to its host, which is at this router."""
     out[0] = candidate(host % table[HOSTS] if table[HOSTS] > 1 else 0, table[_ALL])
@@ -155,7 +155,7 @@ def _torus_step(router: int, in_port: int, packet: Any, net: Any, table: Any, ot
     return first + 2 * i + down
 
 
-@njit
+@both()
 def escape_candidate(router: int, net: Any, table: Any, there: int) -> int:
     """Next hop in dimension order from wherever a packet is, as a candidate of level 1.
 
@@ -199,7 +199,7 @@ def _dor_torus(router: int, in_port: int, in_vc: int, packet: Any, net: Any, tab
     return 1
 
 
-@njit
+@both()
 def _balanced_class(router: int, port: int, packet: Any, net: Any, table: Any) -> int:
     """Class of the VCs of a packet that turns into a dimension at this router: by the two edges that it may cross.
 

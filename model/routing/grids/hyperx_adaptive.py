@@ -8,8 +8,8 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numba import njit
 
+from hopforge.model.kernel.compile import both
 from hopforge.model.network.core.candidates import candidate, candidate_port
 from hopforge.model.network.core.draws import draw_below
 from hopforge.model.routing.contract.detour_rules import weight_of
@@ -35,7 +35,7 @@ _DIM_WAR, _OMNI_WAR, _DAL = range(3)
 _NO_DIMENSION = -1
 
 
-@njit
+@both()
 def _class_now(table: Any, in_port: int, in_vc: int, dimension: int) -> int:
     """Class of the next link: DimWAR: 1 after a deroute in this dimension; else number of the hop."""
     came = table[table[_DIMENSION] + in_port]
@@ -44,7 +44,7 @@ def _class_now(table: Any, in_port: int, in_vc: int, dimension: int) -> int:
     return 0 if came == _NO_DIMENSION else table[table[_CLASS] + in_vc] + 1
 
 
-@njit
+@both()
 def _may_deroute(table: Any, in_port: int, phase: int, dimension: int, klass: int, hops_left: int) -> bool:
     """Whether a packet may go to a third router of a line."""
     if table[_WHICH] == _DIM_WAR:
@@ -56,7 +56,7 @@ def _may_deroute(table: Any, in_port: int, phase: int, dimension: int, klass: in
     return hops_left < table[_C] - klass
 
 
-@njit
+@both()
 def _hops_left(table: Any, router: int, goal: int) -> int:
     """Dimensions in which two routers differ."""
     count = 0
@@ -68,13 +68,13 @@ def _hops_left(table: Any, router: int, goal: int) -> int:
     return count
 
 
-@njit
+@both()
 def _arrival(table: Any, out: Any, host: int) -> int:
     out[0] = candidate(host % table[_HOSTS], table[_ALL])
     return 1
 
 
-@njit
+@both()
 def _add_line(
     table: Any, out: Any, count: int, router: int, in_port: int, in_vc: int, phase: int, goal: int, deroutes: bool
 ) -> int:

@@ -7,9 +7,9 @@ router, 2 to the destination), in ``via`` that router. All is decided at the fir
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from hopforge.model.kernel.compile import both
 from hopforge.model.network.core.candidates import candidate
 from hopforge.model.network.core.draws import draw_below
 from hopforge.model.routing.contract.occupancy import used_credits
@@ -42,12 +42,12 @@ _UNDECIDED, _TO_VIA, _FINAL = range(3)
 _THRESHOLD = 2
 
 
-@njit
+@both()
 def _coordinate(table: Any, router: int, d: int) -> int:
     return table[table[_COORDS] + router * table[_N] + d]
 
 
-@njit
+@both()
 def _next_port(table: Any, router: int, goal: int, order: int) -> int:
     """Port towards another router: in the lowest dimension that differs, or (`order` 1) the highest."""
     n = table[_N]
@@ -59,7 +59,7 @@ def _next_port(table: Any, router: int, goal: int, order: int) -> int:
     return -1
 
 
-@njit
+@both()
 def _vcs(table: Any, router: int, port: int, host: int, state: int) -> int:
     """VCs of a part and an order (`state`): with shares, that of where the packet turns to after this dimension."""
     mask = table[_MASKS + state]
@@ -73,7 +73,7 @@ def _vcs(table: Any, router: int, port: int, host: int, state: int) -> int:
     return share * (mask & -mask)
 
 
-@njit
+@both()
 def _dimensions_apart(table: Any, a: int, b: int) -> int:
     count = 0
     for d in range(table[_N]):
@@ -82,7 +82,7 @@ def _dimensions_apart(table: Any, a: int, b: int) -> int:
     return count
 
 
-@njit
+@both()
 def _draw_between(net: Any, table: Any, router: int, there: int, whole: int) -> int:
     """Random router: of a dimension that differs any coordinate (`whole`) or one between the two; else the same."""
     found, weight = 0, 1
@@ -99,7 +99,7 @@ def _draw_between(net: Any, table: Any, router: int, there: int, whole: int) -> 
     return found
 
 
-@njit
+@both()
 def _draw_order(net: Any, table: Any, router: int, there: int) -> int:
     """Order of a packet: ascending; by a fair coin; or the one whose first port is less used, a coin if equal."""
     if table[_ORDER] == _ASCENDING:
@@ -114,7 +114,7 @@ def _draw_order(net: Any, table: Any, router: int, there: int) -> int:
     return draw_below(net, router, 2)
 
 
-@njit
+@both()
 def _prefer_via(net: Any, table: Any, router: int, there: int, via: int, order: int) -> bool:
     """UGAL: hops times used credits of the first port of the whole way, of either way."""
     direct = used_credits(net, router, _next_port(table, router, there, order))
@@ -124,7 +124,7 @@ def _prefer_via(net: Any, table: Any, router: int, there: int, via: int, order: 
     return hops * direct > more * around + _THRESHOLD
 
 
-@njit
+@both()
 def _draw_via(net: Any, table: Any, router: int, there: int, order: int) -> int:
     """Intermediate router of a packet, its own router if there is none."""
     if table[_DETOUR] == _VALIANT:
@@ -137,7 +137,7 @@ def _draw_via(net: Any, table: Any, router: int, there: int, order: int) -> int:
     return router
 
 
-@njit
+@both()
 def _eject(table: Any, host: int, out: Any) -> int:
     out[0] = candidate(table[table[_PORT] + host], table[_ALL])
     return 1
@@ -166,7 +166,7 @@ def _line_order(router: int, in_port: int, in_vc: int, packet: Any, net: Any, ta
     return 1
 
 
-@njit
+@both()
 def _may_follow(table: Any, router: int, port: int, dimension: int, way: int, order: int) -> bool:
     """Tell whether a packet that came along a dimension may go on by a port: a later one, or straight on in a mesh."""
     place = router * table[_PORTS] + port
@@ -180,7 +180,7 @@ def _may_follow(table: Any, router: int, port: int, dimension: int, way: int, or
     return d < dimension if order == 1 else d > dimension
 
 
-@njit
+@both()
 def _add_state(router: int, in_port: int, dst: int, state: int, table: Any, out: Any, count: int) -> int:
     """Add what a packet of an order and a part (`state`: place of its VCs) may be given, wherever it is to turn."""
     order, there = state >> 1, table[table[_HOME] + dst]

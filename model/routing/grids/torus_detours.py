@@ -10,8 +10,8 @@ from itertools import product
 from typing import Any
 
 import numpy as np
-from numba import njit
 
+from hopforge.model.kernel.compile import both
 from hopforge.model.network.core.candidates import candidate
 from hopforge.model.network.core.draws import draw_below
 from hopforge.model.routing.contract.occupancy import used_credits
@@ -49,7 +49,7 @@ _ETA_OF = {"por": 1.0, "ofr": 2.0}
 MOST_DIMENSIONS = 4
 
 
-@njit
+@both()
 def _directions(table: Any, i: int, here: int, goal: int) -> int:
     """Minimal directions from one coordinate to another: 1 for +, 2 for −, 3 for both."""
     if here == goal:
@@ -62,7 +62,7 @@ def _directions(table: Any, i: int, here: int, goal: int) -> int:
     return (1 if up else 0) + (2 if down else 0)
 
 
-@njit
+@both()
 def _add_minimal(table: Any, out: Any, router: int, goal: int, part: int) -> int:
     """Candidates of a packet for router `goal`: adaptive ones, then its escape; returns their number."""
     n, first = table[_N], table[HOSTS]
@@ -88,7 +88,7 @@ def _add_minimal(table: Any, out: Any, router: int, goal: int, part: int) -> int
     return count + 1
 
 
-@njit
+@both()
 def _list_of(table: Any, router: int, there: int) -> int:
     """Place in the table of the intermediate destinations of a pair of routers."""
     n, key = table[_N], 0
@@ -99,7 +99,7 @@ def _list_of(table: Any, router: int, there: int) -> int:
     return table[start + _PLACES + key]
 
 
-@njit
+@both()
 def _place(table: Any, router: int, entry: int) -> int:
     """Router of an intermediate destination; −1: outside of the mesh."""
     n, via, weight = table[_N], 0, 1
@@ -115,7 +115,7 @@ def _place(table: Any, router: int, entry: int) -> int:
     return via
 
 
-@njit
+@both()
 def _used(table: Any, net: Any, router: int, goal: int) -> Any:
     """Sum of the used slots of the links that are minimal towards a router, and their number."""
     n, first, total, links = table[_N], table[HOSTS], 0, 0
@@ -130,7 +130,7 @@ def _used(table: Any, net: Any, router: int, goal: int) -> Any:
     return total, links
 
 
-@njit
+@both()
 def _least_used(table: Any, net: Any, router: int) -> int:
     """Return the used slots of the link of a router that has fewest."""
     n, first, least = table[_N], table[HOSTS], 1 << 60
@@ -142,7 +142,7 @@ def _least_used(table: Any, net: Any, router: int) -> int:
     return least
 
 
-@njit
+@both()
 def _profit(table: Any, least: int, total: int, links: int, hops: int, through: int) -> Any:
     """π = u*/u + η·d/d̃ as a fraction; 0/0 = 1."""
     eta, parts = table[table[_START] + _ETA], table[table[_START] + _ETA_PARTS]
@@ -151,7 +151,7 @@ def _profit(table: Any, least: int, total: int, links: int, hops: int, through: 
     return least * links * parts * through + eta * hops * total, total * through
 
 
-@njit
+@both()
 def _choose(table: Any, net: Any, router: int, there: int) -> int:
     """Most profitable intermediate destination; −1: the minimal way."""
     entry = _list_of(table, router, there)
@@ -172,7 +172,7 @@ def _choose(table: Any, net: Any, router: int, there: int) -> int:
     return best
 
 
-@njit
+@both()
 def _go_on(router: int, packet: Any, table: Any, there: int, out: Any) -> int:
     """Candidates of a packet that has chosen."""
     if packet.phase == _TO_VIA and packet.via == router:

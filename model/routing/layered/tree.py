@@ -4,8 +4,8 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numba import njit
 
+from hopforge.model.kernel.compile import both
 from hopforge.model.network.core.candidates import candidate
 from hopforge.model.network.core.draws import draw_below
 from hopforge.model.routing.contract.occupancy import used_credits
@@ -16,7 +16,7 @@ from hopforge.model.topology import Topology
 _KARY, _LEVELS, _ALL, _WIDTH, _POWERS = range(5)
 
 
-@njit
+@both()
 def _down_or_minus(router: int, host: int, table: Any) -> int:
     """Down port towards `host` if the switch is an ancestor, else −1 (switch level·kⁿ + Σ c_i·kⁱ, host = Σ d_i·kⁱ)."""
     width = table[_WIDTH]
@@ -58,7 +58,7 @@ def _random_up(router: int, in_port: int, in_vc: int, packet: Any, net: Any, tab
     return 1
 
 
-@njit
+@both()
 def _better_of_two(router: int, net: Any, table: Any) -> int:
     """Of two up ports drawn at random the one with fewer used credits, the first of equals."""
     k = table[_KARY]

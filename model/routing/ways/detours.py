@@ -7,9 +7,10 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numba import int64, njit, uint64
+from numba import int64, uint64
 
 from hopforge.model.kernel.bits import trailing_zeros
+from hopforge.model.kernel.compile import both
 from hopforge.model.network.core.draws import draw_below
 from hopforge.model.network.core.net_record import Net
 from hopforge.model.network.core.records import output_vc
@@ -105,7 +106,7 @@ def _minimal_by_entropy(
     return _add_hashed(packet, table, out, router, in_port, in_vc, home, True)
 
 
-@njit
+@both()
 def _add_hashed(
     packet: Any, table: Any, out: Any, router: int, in_port: int, in_vc: int, goal: int, homeward: bool
 ) -> int:
@@ -115,7 +116,7 @@ def _add_hashed(
     return add_one_way(table, out, router, in_port, in_vc, goal, place, homeward)
 
 
-@njit
+@both()
 def _add_drawn(
     net: Net, table: Any, out: Any, router: int, in_port: int, in_vc: int, goal: int, homeward: bool
 ) -> int:
@@ -128,7 +129,7 @@ def _add_drawn(
 # --- the decision in the source router
 
 
-@njit
+@both()
 def _draw_group(net: Net, table: Any, router: int, home: int) -> int:
     """Random group that is neither of source nor destination, as a goal; −1: there is none."""
     here, there = table[table[GROUP] + router], table[table[GROUP] + home]
@@ -142,7 +143,7 @@ def _draw_group(net: Net, table: Any, router: int, home: int) -> int:
     return table[ROUTERS] + chosen
 
 
-@njit
+@both()
 def _draw_other(net: Net, table: Any, router: int, home: int) -> int:
     """Random router with hosts, neither this one nor the destination's, or such a group; −1: there is none."""
     if table[GROUPS] > 0:
@@ -153,7 +154,7 @@ def _draw_other(net: Net, table: Any, router: int, home: int) -> int:
     return -1 if homes < 3 else _other_at(table, router, home, draw_below(net, router, homes - 2))
 
 
-@njit
+@both()
 def _other_at(table: Any, router: int, home: int, place: int) -> int:
     """Router with hosts at a place among those that are neither this one nor the destination's."""
     here, there = table[table[PLACE] + router], table[table[PLACE] + home]
@@ -162,7 +163,7 @@ def _other_at(table: Any, router: int, home: int, place: int) -> int:
     return table[table[LIST] + place]
 
 
-@njit
+@both()
 def _least_port(net: Net, table: Any, router: int, goal: int) -> int:
     """Port of least use towards a router, of equals the first."""
     best, least = -1, 0
@@ -177,7 +178,7 @@ def _least_port(net: Net, table: Any, router: int, goal: int) -> int:
     return best
 
 
-@njit
+@both()
 def _sum_towards(net: Net, table: Any, router: int, goal: int, home: int) -> int:
     """Queues along the way to a goal and from there to the destination, at each router the port of least use."""
     total = 0
@@ -191,7 +192,7 @@ def _sum_towards(net: Net, table: Any, router: int, goal: int, home: int) -> int
         router = table[table[PEER] + router * table[PORTS] + port]
 
 
-@njit
+@both()
 def _detour_links(table: Any, router: int, via: int, home: int) -> int:
     """Links of a detour; over a group those to it, from both ends."""
     if via < table[ROUTERS]:
@@ -199,7 +200,7 @@ def _detour_links(table: Any, router: int, via: int, home: int) -> int:
     return links_between(table, router, via) + links_between(table, home, via)
 
 
-@njit
+@both()
 def _choose_local(net: Net, table: Any, memory: Any, router: int, home: int) -> int:
     """UGAL-L: the intermediate router of the detour that is taken, −1: none."""
     rule, best, cost, queue = table[RULE], -1, 0, 0
@@ -218,7 +219,7 @@ def _choose_local(net: Net, table: Any, memory: Any, router: int, home: int) -> 
     return -1
 
 
-@njit
+@both()
 def _choose_global(net: Net, table: Any, memory: Any, router: int, home: int) -> int:
     """UGAL-G: the same by the queues along the whole way."""
     best, cost = -1, 0
@@ -234,7 +235,7 @@ def _choose_global(net: Net, table: Any, memory: Any, router: int, home: int) ->
     return -1
 
 
-@njit
+@both()
 def _draw_neighbour(net: Net, table: Any, router: int, of: int, other: int) -> int:
     """Random neighbour of router `of` that is neither `router` nor `other`; −1: there is none."""
     first, degree, found = table[PEER] + of * table[PORTS], 0, -1
@@ -254,7 +255,7 @@ def _draw_neighbour(net: Net, table: Any, router: int, of: int, other: int) -> i
     return found
 
 
-@njit
+@both()
 def _compact_way(net: Net, table: Any, router: int, home: int, neighbour: int) -> int:
     """Compact Valiant: over a neighbour, or, if the destination is near, over a neighbour of that one."""
     if neighbour < 0 or links_between(table, router, home) > 1:
@@ -262,7 +263,7 @@ def _compact_way(net: Net, table: Any, router: int, home: int, neighbour: int) -
     return _draw_neighbour(net, table, router, neighbour, home)
 
 
-@njit
+@both()
 def _choose_compact(net: Net, table: Any, router: int, home: int) -> int:
     """UGAL_PF: minimal below two thirds of a buffer, else over the neighbour whose port is least used."""
     direct = _least_port(net, table, router, home)
@@ -280,7 +281,7 @@ def _choose_compact(net: Net, table: Any, router: int, home: int) -> int:
     return _compact_way(net, table, router, home, table[table[PEER] + router * table[PORTS] + best])
 
 
-@njit
+@both()
 def _choose(net: Net, table: Any, memory: Any, router: int, home: int) -> int:
     """Intermediate goal of a packet from this router, −1: it goes minimal."""
     how = table[HOW]
@@ -313,7 +314,7 @@ def _detour_by_packet(
     return _add_drawn(net, table, out, router, in_port, in_vc, goal, packet.phase == _HOMEWARD)
 
 
-@njit
+@both()
 def _next_goal(net: Net, table: Any, memory: Any, router: int, packet: Any, home: int) -> int:
     """Where a packet goes from this router, after what has to be decided here."""
     if packet.phase == _UNDECIDED:

@@ -6,10 +6,11 @@ The class of a packet's virtual channel follows from where it came in, so no rou
 from typing import Any
 
 import numpy as np
-from numba import njit, uint32, uint64
+from numba import uint32, uint64
 from numpy.typing import NDArray
 
 from hopforge.model.kernel.bits import bit_of, trailing_zeros
+from hopforge.model.kernel.compile import both
 from hopforge.model.network.core.candidates import candidate
 from hopforge.model.routing.contract.plan import RoutingError, all_vcs
 from hopforge.model.routing.ways.all_pairs import Ways, ways_to_groups
@@ -34,38 +35,38 @@ DOWN, UP, TO_HOST = range(3)
 BITS, LOW = 8, 255
 
 
-@njit
+@both()
 def halves(table: Any, place: int) -> Any:
     """Mask of ports that stands in two entries of the table."""
     return uint64(uint32(table[place])) | (uint64(uint32(table[place + 1])) << uint64(32))
 
 
-@njit
+@both()
 def way_ports(table: Any, router: int, goal: int, word: int) -> Any:
     """Mask of the ports 64 · `word` … towards a goal."""
     return halves(table, table[WAYS] + 2 * ((router * table[GOALS] + goal) * table[WORDS] + word))
 
 
-@njit
+@both()
 def links_between(table: Any, router: int, goal: int) -> int:
     """Links of the way to a goal."""
     return table[table[LEFT] + router * table[GOALS] + goal] & LOW
 
 
-@njit
+@both()
 def is_at(table: Any, router: int, goal: int) -> bool:
     """Whether a router is a goal, or in it."""
     routers = table[ROUTERS]
     return router == goal if goal < routers else table[table[GROUP] + router] == goal - routers
 
 
-@njit
+@both()
 def rises_left(table: Any, router: int, goal: int, down: int) -> int:
     """By how much the class rises at most on the way to a router."""
     return (table[table[LEFT] + router * table[GOALS] + goal] >> (BITS + BITS * down)) & LOW
 
 
-@njit
+@both()
 def class_after(table: Any, router: int, in_port: int, in_vc: int, port: int, homeward: bool) -> int:
     """Class of the channel of an output port for a packet that came in by (port, VC)."""
     if table[SCHEME] == PHASES:
@@ -81,7 +82,7 @@ def class_after(table: Any, router: int, in_port: int, in_vc: int, port: int, ho
     return klass + 1 if turns else klass
 
 
-@njit
+@both()
 def add_way(
     table: Any, out: Any, count: int, router: int, in_port: int, in_vc: int, goal: int, first: int, homeward: bool
 ) -> int:
@@ -99,7 +100,7 @@ def add_way(
     return count + ports
 
 
-@njit
+@both()
 def count_ways(table: Any, router: int, goal: int) -> int:
     """Count the ports towards a goal."""
     ports = 0
@@ -111,7 +112,7 @@ def count_ways(table: Any, router: int, goal: int) -> int:
     return ports
 
 
-@njit
+@both()
 def add_one_way(
     table: Any, out: Any, router: int, in_port: int, in_vc: int, goal: int, place: int, homeward: bool
 ) -> int:
@@ -129,7 +130,7 @@ def add_one_way(
     return 0
 
 
-@njit
+@both()
 def add_arrival(table: Any, out: Any, host: int) -> int:
     """Let a packet go to its host, on any virtual channel."""
     out[0] = candidate(table[table[HOST_PORT] + host], table[ALL])
@@ -139,7 +140,7 @@ def add_arrival(table: Any, out: Any, host: int) -> int:
 # --- everything that a packet on a detour can ever do, for the proof
 
 
-@njit
+@both()
 def _fits(table: Any, router: int, port: int, home: int, klass: int, down: int) -> bool:
     """Whether a packet that takes this class of a port can still go to its destination from there."""
     there = table[table[PEER] + router * table[PORTS] + port]
