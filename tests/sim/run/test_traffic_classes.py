@@ -264,7 +264,7 @@ def test_more_than_a_link_is_refused() -> None:
     with pytest.raises(TrafficError, match=r"^traffic.classes\[0\]: a must offer at most a packet of 1 flits per host"):
         Simulation(checked, 1.5, 1)
     with pytest.raises(TrafficError, match=r"^simulation.load_steps are for traffic without classes$"):
-        Simulation(checked, 0.5, 1).set_load(0.6)
+        Simulation(checked, 0.5, 1).plan_loads({1000: 0.6})
 
 
 def test_keys_that_nothing_reads_are_told() -> None:
