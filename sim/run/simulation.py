@@ -51,6 +51,7 @@ from hopforge.sim.run.run_lengths import run_lengths
 from hopforge.sim.run.run_statistics import BATCHES, batch_interval, mser5
 from hopforge.sim.run.slow_links import slowings
 from hopforge.sim.run.sources import acknowledges, program_source, replies, source_parameters, spraying, with_skew
+from hopforge.sim.run.standing_sources import stand_still
 from hopforge.sim.run.starvation import StarvationWatch
 from hopforge.sim.run.threads import choose_threads
 from hopforge.sim.run.traffic_classes import class_traffic
@@ -431,7 +432,7 @@ class Simulation:
         started = time.process_time()
         warmup = self.warm_up(progress)
         self.reset_measures()
-        first_delays, cycles = queue_delays(self.state), 0
+        first_delays, cycles, made = queue_delays(self.state), 0, int(self.state["packets_created"])
         samples: list[tuple[int, int]] = []
         stop = "max_cycles"
         _, least, most = run_lengths(self.config, self.built)
@@ -456,7 +457,7 @@ class Simulation:
         return Measurement(
             load=self.load,
             seed=self.seed,
-            saturated=growth > SATURATED_GROWTH,
+            saturated=growth > SATURATED_GROWTH or self._stands_still(made, cycles),
             stop=stop,
             warmup_cycles=warmup,
             cycles=cycles,
@@ -466,6 +467,13 @@ class Simulation:
             cpu_seconds=time.process_time() - started,
             **read_counters(self.built, self.topology, self.classes, cycles, mean),
         )
+
+    def _stands_still(self, made: int, cycles: int) -> bool:
+        """Whether hosts have stood still for want of places in their NICs since they had made so many packets."""
+        if not isinstance(self.state, QueuedState) or self.reconfiguration is not None:
+            return False
+        packets = int(self.state["packets_created"]) - made
+        return stand_still(self.state, packets, self.load * cycles / self.built.flit_cycles)
 
     def _growth(self, first_delays: NDArray[np.float64], cycles: int) -> float:
         if self.classes is not None:
