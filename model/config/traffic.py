@@ -285,18 +285,18 @@ class TrafficConfig(Section):
             yield Problem("file", "missing; pattern=file needs it")
         if self.pattern != "file" and self.file is not None:
             yield Problem("file", f"is for pattern=file only, not pattern={self.pattern}")
-        if self.pattern == "destinations" and not self.destinations:
-            yield Problem("destinations", "missing; pattern=destinations needs it")
-        if self.pattern != "destinations" and self.destinations:
-            yield Problem("destinations", f"is for pattern=destinations only, not pattern={self.pattern}")
         patterns = {self.pattern, *(each.pattern for each in self.classes)}
+        if "destinations" in patterns and not self.destinations:
+            yield Problem("destinations", "missing; pattern=destinations needs it")
+        if "destinations" not in patterns and self.destinations:
+            yield Problem("destinations", f"is for pattern=destinations only, not pattern={self.pattern}")
         if "uniform_random_bisection" not in patterns and self.dimension:
             yield Problem("dimension", f"is for pattern=uniform_random_bisection only, not pattern={self.pattern}")
         if self.packet_range is not None and self.packet_range[0] > self.packet_range[1]:
             yield Problem("packet_range", f"must go from short to long, not {list(self.packet_range)}")
         if self.packet_range is not None and self.packet_lengths:
             yield Problem("packet_lengths", "cannot stand together with packet_range")
-        if self.pattern == "random_neighbours" and (self.source == "rounds") != (self.partners == "each_round"):
+        if "random_neighbours" in patterns and (self.source == "rounds") != (self.partners == "each_round"):
             yield Problem("partners", f"must be each_round with source=rounds, else once, not {self.partners}")
         if self.source == "program" and self.pattern != "uniform":
             yield Problem("pattern", f"is for source=bernoulli or on_off only, not source={self.source}")

@@ -10,6 +10,8 @@ from hopforge.model.kernel.rng import seed_streams
 from hopforge.model.network.core.kinds import HOST_VC_BITS, INPUT_FIRST, OUTPUT_FIRST, TABLE_LENGTH, UNIFORM_LENGTH
 from hopforge.model.network.core.layouts import HOST, INPUT_PORT, OUTPUT_PORT, OUTPUT_VC, input_vc_type
 from hopforge.model.network.core.net_record import ARRAYS
+from hopforge.model.network.core.sources import schedule_changed
+from hopforge.model.network.core.state import NetState
 from hopforge.model.network.settings import VC_ALLOCATORS, RouterParameters, SourceParameters, Tables
 from hopforge.model.topology import Topology
 
@@ -220,6 +222,26 @@ def set_source(s: Any, source: SourceParameters) -> None:
         return
     low, high = source.lengths
     s["length_kind"], s["length_low"], s["length_high"] = (UNIFORM_LENGTH if low != high else 0), low, high
+
+
+def change_rates(state: NetState, cycles: list[int], rates: list[float]) -> None:
+    """Let Bernoulli sources have other rates from given cycles on; called before the first cycle.
+
+    Parameters
+    ----------
+    state : NetState
+        A network at cycle 0.
+    cycles : list of int
+        Cycles of the changes, rising.
+    rates : list of float
+        Packets per host and cycle from each on.
+    """
+    with np.errstate(divide="ignore"):
+        logs = np.log1p(-np.array(rates))
+    state.put("change_time", np.array(cycles, np.int64))
+    state.put("change_log", np.concatenate([[float(state["log_failure"])], logs]))
+    state.record["load_changes"] = len(cycles)
+    schedule_changed(state.record[0])
 
 
 def _length_table(source: SourceParameters) -> NDArray[np.float64]:

@@ -148,6 +148,11 @@ class QueuedState(NetState):
         line: Any = self.queues["packet_line"]
         return queued + int((line["last"] - line["first"]).sum())
 
+    def enter_hosts(self) -> None:
+        """Enter every host in the calendar of its part; called before the first cycle."""
+        self.queues["calendar"][:] = -1
+        _fill_calendars(self, self.queues["nic"], self.queues["part"], self.queues["calendar"])
+
     def set_interval(self, packets: float) -> None:
         """Set the packet times between two rounds of every host (from the one after the next one on)."""
         cycles = packets * int(self.queue_record["packet_cycles"][0])
@@ -216,7 +221,7 @@ def build_queues(
     for name, size in sizes.items():
         arrays[name] = np.zeros(max(size, 1), ARRAYS[name])
     arrays |= _part_arrays(wires.parts, wires.ports, len(wires.delays))
-    _fill_calendars(state, arrays["nic"], wires.parts, arrays["calendar"])
+    _fill_calendars(state, arrays["nic"], arrays["part"], arrays["calendar"])
     _place(state, arrays, _delay_lines(arrays, parameters, wires, notes=tables.feedback is not None))
     if len(wires.parts) > 1:
         slices = _slices(state, wires.parts, tables.rows, wires.window // parameters.match_cycles)
@@ -463,11 +468,11 @@ def _line_arrays(
     return found
 
 
-def _fill_calendars(state: QueuedState, nic: NDArray[Any], parts: Parts, calendar: NDArray[np.int32]) -> None:
+def _fill_calendars(state: QueuedState, nic: Any, part: Any, calendar: NDArray[np.int32]) -> None:
     """Enter every host in the slot of its first packet (or in the last one, where it is entered again)."""
     interval = int(state["source_kind"]) == INTERVAL
-    for k, (first, end) in enumerate(zip(parts.first_host[:-1].tolist(), parts.first_host[1:].tolist(), strict=True)):
-        for h in range(first, end):
+    for k, (first, hosts) in enumerate(zip(part["first_host"].tolist(), part["hosts"].tolist(), strict=True)):
+        for h in range(first, first + hosts):
             slot = 0 if interval else min(int(state["host"]["next_time"][h]), CALENDAR_SLOTS - 1)
             nic["next"][h] = calendar[k * CALENDAR_SLOTS + slot]
             calendar[k * CALENDAR_SLOTS + slot] = h

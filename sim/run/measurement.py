@@ -236,7 +236,7 @@ def measurement_rows(found: Measurement, time: str = "cycle") -> list[tuple[str,
         (
             "offered load",
             f"{found.load:.4g} flits per host and {time}"
-            + (", SATURATED: latencies depend on the length of the run" if found.saturated else ""),
+            + (", SATURATED: sources fall behind; latencies are those of full queues" if found.saturated else ""),
         ),
         ("accepted", f"{found.accepted:.4g} (worst host {found.accepted_worst:.4g})"),
         *(_latency_rows(found) if found.packets else [("latency", "no packet arrived in the cycles measured")]),

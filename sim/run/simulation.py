@@ -13,6 +13,7 @@ from hopforge.model.config import Config
 from hopforge.model.config.jobs import JobsWorkload
 from hopforge.model.config.limits import simulated_ports_problem
 from hopforge.model.config.workload import ProgramWorkload
+from hopforge.model.network.arrays import change_rates
 from hopforge.model.network.core.kinds import DEADLOCK, DONE, GROW, PROGRAM, SCRIPT
 from hopforge.model.network.core.sources import NEVER
 from hopforge.model.network.core.state import NetState, NetworkError
@@ -50,6 +51,7 @@ from hopforge.sim.run.run_lengths import run_lengths
 from hopforge.sim.run.run_statistics import BATCHES, batch_interval, mser5
 from hopforge.sim.run.slow_links import slowings
 from hopforge.sim.run.sources import acknowledges, program_source, replies, source_parameters, spraying, with_skew
+from hopforge.sim.run.standing_sources import stand_still
 from hopforge.sim.run.starvation import StarvationWatch
 from hopforge.sim.run.threads import choose_threads
 from hopforge.sim.run.traffic_classes import class_traffic
@@ -332,8 +334,11 @@ class Simulation:
         """Cycles of one sample."""
         return SAMPLE_CYCLES * self.built.flit_cycles
 
-    def set_load(self, load: float) -> None:
-        """Change the offered load; the packet that every host has scheduled keeps its time.
+    def plan_loads(self, loads: dict[int, float]) -> None:
+        """Say before the first cycle from which cycles on which load is offered; `set_load` then follows.
+
+        A Bernoulli source needs to know: packets of a source queue, and the next one of every host, are drawn at other
+        times than those in which they are created.
 
         Raises
         ------
@@ -341,11 +346,26 @@ class Simulation:
             The source is none of `bernoulli`, `interval` and `rounds`, or the present load is 0.
         """
         check_load_changes(self.config, self.load)
+        if self.config.traffic.source != "bernoulli":
+            return
+        cycles = sorted(loads)
+        change_rates(self.state, cycles, [self._packet_rate(loads[cycle]) for cycle in cycles])
+        if isinstance(self.state, QueuedState):
+            self.state.enter_hosts()
+
+    def _packet_rate(self, load: float) -> float:
+        """Packets per host and cycle of a Bernoulli source."""
+        rate = source_parameters(self.config, load, self.traffic.round_packets).packet_rate
+        return float(rate) / self.built.flit_cycles
+
+    def set_load(self, load: float) -> None:
+        """Change the offered load, as planned; of `interval` and `rounds` the next packet of a host keeps its time."""
         source = source_parameters(self.config, load, self.traffic.round_packets)
         if isinstance(source, IntervalSource) and isinstance(self.state, QueuedState):
             self.state.set_interval(source.interval_packets)
-        else:
-            self.state.record["log_failure"] = np.log1p(-source.packet_rate / self.built.flit_cycles)
+        else:  # for hosts that work again
+            with np.errstate(divide="ignore"):
+                self.state.record["log_failure"] = np.log1p(-self._packet_rate(load))
         self.load = load
 
     def _sample(self, cycles: int) -> tuple[int, int]:
@@ -412,7 +432,7 @@ class Simulation:
         started = time.process_time()
         warmup = self.warm_up(progress)
         self.reset_measures()
-        first_delays, cycles = queue_delays(self.state), 0
+        first_delays, cycles, made = queue_delays(self.state), 0, int(self.state["packets_created"])
         samples: list[tuple[int, int]] = []
         stop = "max_cycles"
         _, least, most = run_lengths(self.config, self.built)
@@ -437,7 +457,7 @@ class Simulation:
         return Measurement(
             load=self.load,
             seed=self.seed,
-            saturated=growth > SATURATED_GROWTH,
+            saturated=growth > SATURATED_GROWTH or self._stands_still(made, cycles),
             stop=stop,
             warmup_cycles=warmup,
             cycles=cycles,
@@ -447,6 +467,13 @@ class Simulation:
             cpu_seconds=time.process_time() - started,
             **read_counters(self.built, self.topology, self.classes, cycles, mean),
         )
+
+    def _stands_still(self, made: int, cycles: int) -> bool:
+        """Whether hosts have stood still for want of places in their NICs since they had made so many packets."""
+        if not isinstance(self.state, QueuedState) or self.reconfiguration is not None:
+            return False
+        packets = int(self.state["packets_created"]) - made
+        return stand_still(self.state, packets, self.load * cycles / self.built.flit_cycles)
 
     def _growth(self, first_delays: NDArray[np.float64], cycles: int) -> float:
         if self.classes is not None:

@@ -133,6 +133,8 @@ def run_series(run: Simulation, progress: Callable[[int, int], None], *, channel
     loads = np.zeros((count if channels else 0, len(between)))
     frames = SeriesFrames(run.topology, count)
     steps = {step.bin: step.load for step in limits.load_steps}
+    if steps:
+        run.plan_loads({total * k // count: load for k, load in steps.items()})
     rows, estimates, begins = [], [], [0]
     whole = np.zeros_like(state["histogram"])
     largest = 0

@@ -70,7 +70,7 @@ def mean_demand(
     ends = _Ends(topology, to_hosts=to_hosts)
     sends = np.ones(H) if plan.silent is None else np.where(plan.silent, 0.0, 1.0)
     if pattern == "uniform":
-        return _uniform(ends, sends, with_self=bool(options.get("include_self", True)) or H == 1)
+        return _uniform(ends, sends, with_self=bool(options.get("include_self", True)))
     if pattern == "random_neighbours" and options.get("partners") == "each_round":
         return _uniform(ends, sends, with_self=False)
     if pattern in _MIXED:

@@ -165,7 +165,10 @@ def mixed_plan(share: float, lists: list[NDArray[Any]]) -> TrafficPlan:
 @register("uniform")
 def prepare_uniform(topology: Topology, options: dict[str, Any], generator: np.random.Generator) -> TrafficPlan:
     """Every host equally likely, the sender itself included (``include_self``)."""
-    rule = _uniform if options.get("include_self", True) or topology.hosts == 1 else _uniform_others
+    with_self = options.get("include_self", True)
+    if not with_self and topology.hosts < 2:
+        raise TrafficError(f"traffic.include_self: false needs at least 2 hosts, not {topology.hosts}")
+    rule = _uniform if with_self else _uniform_others
     return TrafficPlan(destination_rule(rule), np.array([topology.hosts], np.int32))
 
 
@@ -198,6 +201,8 @@ def prepare_butterfly_stages(
 ) -> TrafficPlan:
     """Host s sends to s with bit b exchanged, in turn for b = 0, 1, …: the stages of an FFT."""
     stages = 1 << np.arange(_bits(topology, "butterfly_stages"))
+    if not len(stages):
+        raise TrafficError(f"traffic.pattern butterfly_stages needs at least 2 hosts, not {topology.hosts}")
     return TrafficPlan(destination_rule(_in_turn), _lists([host ^ stages for host in range(topology.hosts)]))
 
 

@@ -68,6 +68,7 @@ _SETTINGS = [
     ("length_low", "i8"),
     ("length_high", "i8"),
     ("log_failure", "f8"),  # log(1 − packets per cycle) of a Bernoulli source
+    ("load_changes", "i8"),  # number of changes of its rate during the run
     ("log_no_event", "f8"),
     ("off_share", "f8"),  # on/off source while on: next event, and its probability to be "off"
     ("log_stay_off", "f8"),
@@ -298,6 +299,8 @@ ARRAYS: dict[str, np.dtype[Any]] = {
     "script_time": np.dtype("int64"),  # listed packets: creation, sorted per host
     "script_destination": np.dtype("int32"),  # ... destination
     "script_length": np.dtype("int32"),  # ... length
+    "change_time": np.dtype("int64"),  # int64[load_changes]: cycles from which on a Bernoulli source has another rate
+    "change_log": np.dtype("float64"),  # float64[load_changes + 1]: its `log_failure` at first, and from each on
     "script_first": np.dtype("int64"),  # int64[hosts + 1]
     "script_next": np.dtype("int64"),  # int64[hosts]
     "message": MESSAGE,  # MESSAGE[...]: of a program, or slots of those under way
@@ -357,10 +360,10 @@ NET_RECORD = constant_record(NET, _CONSTANT)
 #: is compiled for these once more, without what they rule out
 PLAIN = dict.fromkeys(
     (
-        "log_event", "speculation", "vc_lists", "vc_match", "vc_queue", "switch_match", "step_routes", "messages",
-        "may_send", "sources", "qos", "replies", "acks", "agent", "agents", "feedback", "report", "learn", "lookup",
-        "lookup_step", "ack_ratio", "sped_up", "hold_switch", "queue_flits", "output_queues", "lookahead", "unusual",
-        "release_credits",
+        "log_event", "load_changes", "speculation", "vc_lists", "vc_match", "vc_queue", "switch_match", "step_routes",
+        "messages", "may_send", "sources", "qos", "replies", "acks", "agent", "agents", "feedback", "report", "learn",
+        "lookup", "lookup_step", "ack_ratio", "sped_up", "hold_switch", "queue_flits", "output_queues", "lookahead",
+        "unusual", "release_credits",
     ), 0,
 ) | {"vc_words": 1, "port_words": 1}  # fmt: skip
 PLAIN_RECORD = constant_record(NET, _CONSTANT, known=PLAIN)

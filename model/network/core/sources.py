@@ -36,16 +36,38 @@ AHEAD = 4
 
 
 @inlined
+def draw_through_changes(net: Net, h: int, time: int) -> int:
+    """Draw the creation time (>= `time`) of a packet of host `h` of a Bernoulli source whose rate changes.
+
+    The rate is that of each cycle, whenever the packet is drawn: those of a source queue are drawn late.
+    """
+    k = 0
+    while k < net.load_changes and int64s(net.change_time)[k] <= time:
+        k += 1
+    while True:
+        time += next_geometric(words(net.host_rng), h, floats(net.change_log)[k])
+        if k == net.load_changes or time < int64s(net.change_time)[k]:
+            return time
+        time = int64s(net.change_time)[k]
+        k += 1
+
+
+@inlined
 def schedule_next(net: Net, h: int, after: int) -> None:
     """Draw the creation time (> `after`) of the next packet of host `h`."""
     host = host_at(net, h)
     if net.source_kind == BERNOULLI:
-        host.next_time = after + 1 + next_geometric(words(net.host_rng), h, net.log_failure)
+        if net.load_changes != 0:
+            host.next_time = draw_through_changes(net, h, after + 1)
+        else:
+            host.next_time = after + 1 + next_geometric(words(net.host_rng), h, net.log_failure)
     elif net.source_kind == ON_OFF:
         time = after
         while True:
             if host.on == 0:
                 time += 1 + next_geometric(words(net.host_rng), h, net.log_stay_off)
+                if time >= NEVER:  # and a sum of two such pauses has no place in 64 bits
+                    break
                 host.on = 1
             else:
                 time += 1 + next_geometric(words(net.host_rng), h, net.log_no_event)
@@ -70,6 +92,16 @@ def schedule_first(net: Net) -> None:
     """Creation time of every host's first packet (called once, when a network is built)."""
     for h in range(net.hosts):
         schedule_next(net, h, int64(-1))
+
+
+@entry(types.void(NET_RECORD))
+def schedule_changed(net: Net) -> None:
+    """Draw the packets anew that come after the first change of the rate; called before the first cycle."""
+    first = int64s(net.change_time)[0]
+    for h in range(net.hosts):
+        host = host_at(net, h)
+        if host.stopped == 0 and host.next_time >= first:
+            host.next_time = draw_through_changes(net, h, first)
 
 
 @inlined

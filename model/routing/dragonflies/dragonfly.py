@@ -83,8 +83,7 @@ def prepare_dragonfly_min(topology: Topology, vcs: int, options: dict[str, Any])
     """
     need_kind(topology, "dragonfly_min", "dragonfly")
     need_vcs("dragonfly_min", vcs, 2, "one before the global link, one on it and behind it")
-    if int(topology.params["links_per_group_pair"]) > 0:
-        need_links(topology, "dragonfly_min", around=False)
+    need_links(topology, "dragonfly_min", around=False)
     rule = options.get("links", "own_first")
     table = ways_table(topology, vcs, rule)
     first, last = (0, 1) if options.get("class_vcs", "half") == "one" else (vcs // 2 - 1, vcs - 1)

@@ -13,6 +13,7 @@ from hopforge.model.routing import RoutingError
 from hopforge.sim.run.flit_sweep import FLIT_SWEEP, summarise
 from hopforge.sim.run.measurement import Measurement, measurement_rows
 from hopforge.sim.run.packet_script import draw_class_packets
+from hopforge.sim.run.packet_trace import list_packets
 from hopforge.sim.run.simulation import Simulation
 from hopforge.sim.run.traffic_classes import ClassResult, RunClasses
 from hopforge.sim.traffic import TrafficError
@@ -259,12 +260,30 @@ def test_bad_classes_are_one_line(router: str, traffic: str, message: str) -> No
     assert "\n" not in str(raised.value)
 
 
+def test_keys_of_a_pattern_hold_for_that_of_a_class() -> None:
+    plain, rest = "name: a, share: 0.5", "name: b, share: 0.5, pattern"
+    goals = [3, 3, 1, 0]
+    small = "topology: {kind: mesh, radices: [4]}"
+    checked = config(small, "vcs: 2", f"pattern: uniform, destinations: {goals}", plain, f"{rest}: destinations")
+    packets = list_packets(checked, 0.3, 1, 400)
+    of_b = packets[packets["number"].to_numpy() >> 34 == 1]
+    assert len(of_b) > 100
+    assert (of_b["dst"] == np.array(goals)[of_b["host"]]).all()
+    for traffic, pattern, reason in (
+        ("pattern: uniform", "destinations", "destinations: missing; pattern=destinations needs it"),
+        ("partners: each_round, low: 1, high: 2", "random_neighbours",
+         "partners: must be each_round with source=rounds, else once, not each_round"),
+    ):  # fmt: skip
+        with pytest.raises(ConfigError, match=f"traffic.{reason}"):
+            config(small, "vcs: 2", traffic, plain, f"{rest}: {pattern}")
+
+
 def test_more_than_a_link_is_refused() -> None:
     checked = config(MESH, "vcs: 2", "packet_flits: 1", "name: a, share: 1", "name: b, load: 0.1")
     with pytest.raises(TrafficError, match=r"^traffic.classes\[0\]: a must offer at most a packet of 1 flits per host"):
         Simulation(checked, 1.5, 1)
     with pytest.raises(TrafficError, match=r"^simulation.load_steps are for traffic without classes$"):
-        Simulation(checked, 0.5, 1).set_load(0.6)
+        Simulation(checked, 0.5, 1).plan_loads({1000: 0.6})
 
 
 def test_keys_that_nothing_reads_are_told() -> None:

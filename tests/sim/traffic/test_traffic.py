@@ -254,6 +254,25 @@ def test_bad_traffic_is_one_clear_line(tmp_path: Path) -> None:
         Simulation(checked, 0.1, 1)
 
 
+@pytest.mark.parametrize(("lines", "message"), [
+    ("pattern: butterfly_stages", r"^traffic.pattern butterfly_stages needs at least 2 hosts, not 1$"),
+    ("pattern: all_to_all", r"^traffic.pattern all_to_all needs at least 2 hosts, not 1$"),
+    ("include_self: false", r"^traffic.include_self: false needs at least 2 hosts, not 1$"),
+])  # fmt: skip
+def test_a_host_alone_has_no_other(lines: str, message: str) -> None:
+    with pytest.raises(TrafficError, match=message):
+        Simulation(config("topology: {kind: mesh, radices: [1]}", f"traffic: {{{lines}}}"), 0.2, 1)
+
+
+@pytest.mark.parametrize("source", ["bernoulli", "on_off, burst_cycles: 1, burst_load: 0.2, packet_flits: 4"])
+def test_a_load_of_0_is_no_packet(source: str) -> None:
+    """Two pauses that never end are not a time before all others."""
+    run = Simulation(config(MESH, f"traffic: {{source: {source}}}"), 0.0, 1)
+    run.advance(500)
+    assert int(run.state["packets_created"]) == 0
+    assert (run.state["host"]["next_time"] >= 1 << 62).all()
+
+
 def test_every_pattern_of_the_registry_is_documented() -> None:
     from hopforge.model.config.traffic import TrafficConfig
 

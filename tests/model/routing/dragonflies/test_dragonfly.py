@@ -165,6 +165,11 @@ def test_groups_two_apart_and_links_inside_a_group_are_refused() -> None:
     for name in ("ugal_node", "dragonfly_min"):
         with pytest.raises(RoutingError, match=r"only links between groups may fail, not that of routers 0 and 1"):
             ROUTING[name](inside, VCS.get(name, 2), {})
+    alone = dragonfly(2, 3, 1, g=1)  # a group without others
+    for name in ("ugal_node", "dragonfly_min"):
+        ROUTING[name](alone, VCS.get(name, 2), {})
+        with pytest.raises(RoutingError, match=r"only links between groups may fail, not that of routers 0 and 1"):
+            ROUTING[name](without_failed(alone, FailedConfig(switches=(1,))), VCS.get(name, 2), {})
 
 
 @pytest.mark.parametrize("name", VCS)
