@@ -422,6 +422,7 @@ def test_time_of_a_service_host_begins_elsewhere(tmp_path: Path) -> None:
     assert "parameter \\SRST_VALUE 32'11111111111111111111110000000000" in (tmp_path / "netlist.il").read_text()
 
 
+@pytest.mark.study
 def test_faults_lie_between_the_routers_and_not_in_them(tmp_path: Path) -> None:
     config = load_config(CONFIGS / "network" / "table.yml", hardware=True)
     interface = subject(config, "network_interface", 1)
