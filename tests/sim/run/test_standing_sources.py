@@ -37,6 +37,16 @@ def test_rounds_of_many_packets_that_arrive_are_not_saturated() -> None:
     assert not found.saturated
 
 
+@pytest.mark.parametrize("source", ["source: rounds, nic_packets: 3", "source: rounds, nic_packets: 2"])
+def test_rounds_that_a_nic_does_not_hold_are_not_saturated(source: str) -> None:
+    """The interval counts from the last packet of a round, which waits for those before: a host makes fewer of them."""
+    text = TO_ONE.replace("destinations, destinations: [5, 5, 5, 5, 5, 5], SOURCE", f"all_to_all, {source}")
+    text = text.replace("[3, 2]", "[7, 1]").replace("_cycles: 2000", "_cycles: 10000")
+    found = hf.simulate(hf.loads(text), load=0.3, progress=False)
+    assert found.accepted < 0.29
+    assert not found.saturated
+
+
 def test_a_sweep_finds_where_hosts_begin_to_stand_still() -> None:
     text = TO_ONE.replace("SOURCE", "source: interval").replace("{war", "{loads: [0.1, 0.4], knee_percent: 5, war")
     table = hf.sweep(hf.loads(text), workers=1, progress=False).table
