@@ -42,10 +42,17 @@ def _round_sizes(state: QueuedState) -> NDArray[np.int64]:
 
 
 def _packets_to_make(state: QueuedState, cycles: int) -> float:
-    """Packets that a host makes whose NIC sends one in each packet time.
+    """Packets that a host makes in a network without others.
 
     The interval counts from the last packet of a round, which of a long one has a place once so many have left.
     """
     queues, sizes = state.queue_record[0], _round_sizes(state)
-    late = np.maximum(sizes - 1 - int(queues["nic_depth"]), 0).mean() * int(queues["packet_cycles"])
+    late = np.maximum(sizes - 1 - int(queues["nic_depth"]), 0).mean() * _cycles_of_packet(state)
     return float(sizes.mean()) * cycles / (int(queues["interval"]) / 2**INTERVAL_BITS + float(late))
+
+
+def _cycles_of_packet(state: QueuedState) -> float:
+    """Cycles between two packets of a NIC whose router takes each at once: those of a packet, or of its credits."""
+    queues, lines, nic = state.queue_record[0], state.queues["packet_line"], state.queues["nic"]
+    flight = int(lines["delay"][nic["packet_line"]].max())
+    return max(int(queues["packet_cycles"]), (2 * flight + int(queues["match_cycles"])) / int(queues["input_depth"]))

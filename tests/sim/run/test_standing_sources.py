@@ -47,6 +47,16 @@ def test_rounds_that_a_nic_does_not_hold_are_not_saturated(source: str) -> None:
     assert not found.saturated
 
 
+@pytest.mark.parametrize(("source", "load", "saturated"), [("", 0.3, False), (", nic_packets: 100", 0.6, True)])
+def test_long_rounds_are_saturated_only_where_the_network_is(source: str, load: float, saturated: bool) -> None:
+    """A NIC of 20 packets, whose router gives back 8 credits in 11 cycles of a packet, thins the first of them out."""
+    text = TO_ONE.replace("destinations, destinations: [5, 5, 5, 5, 5, 5], SOURCE", "all_to_all, source: rounds" + source)
+    text = text.replace("[3, 2]", "[8, 8]").replace("_cycles: 2000", "_cycles: 20000")
+    found = hf.simulate(hf.loads(text), load=load, progress=False)
+    assert found.accepted < 0.9 * load
+    assert found.saturated == saturated
+
+
 def test_a_sweep_finds_where_hosts_begin_to_stand_still() -> None:
     text = TO_ONE.replace("SOURCE", "source: interval").replace("{war", "{loads: [0.1, 0.4], knee_percent: 5, war")
     table = hf.sweep(hf.loads(text), workers=1, progress=False).table
