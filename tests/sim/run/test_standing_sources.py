@@ -50,7 +50,8 @@ def test_rounds_that_a_nic_does_not_hold_are_not_saturated(source: str) -> None:
 @pytest.mark.parametrize(("source", "load", "saturated"), [("", 0.3, False), (", nic_packets: 100", 0.6, True)])
 def test_long_rounds_are_saturated_only_where_the_network_is(source: str, load: float, saturated: bool) -> None:
     """A NIC of 20 packets, whose router gives back 8 credits in 11 cycles of a packet, thins the first of them out."""
-    text = TO_ONE.replace("destinations, destinations: [5, 5, 5, 5, 5, 5], SOURCE", "all_to_all, source: rounds" + source)
+    rounds = f"all_to_all, source: rounds{source}"
+    text = TO_ONE.replace("destinations, destinations: [5, 5, 5, 5, 5, 5], SOURCE", rounds)
     text = text.replace("[3, 2]", "[8, 8]").replace("_cycles: 2000", "_cycles: 20000")
     found = hf.simulate(hf.loads(text), load=load, progress=False)
     assert found.accepted < 0.9 * load
