@@ -12,6 +12,8 @@ __all__ = ["STANDING_SHARE", "stand_still"]
 
 #: share of the packets that hosts were to make, beyond which a run counts as saturated
 STANDING_SHARE = 0.02
+#: standard deviations of the packets of all rounds, where their sizes are drawn, that are put down to chance
+DEVIATIONS = 4.0
 
 
 def stand_still(state: QueuedState, packets: int, cycles: int) -> bool:
@@ -32,7 +34,8 @@ def stand_still(state: QueuedState, packets: int, cycles: int) -> bool:
     sizes, asked = _round_sizes(state), math.floor(_packets_to_make(state, cycles))
     longest = int(sizes[-1])
     hosts = int((state.senders["stopped"] == 0).sum())
-    return packets < hosts * ((1 - STANDING_SHARE) * asked - (1 if longest == 1 else 2 * longest))
+    chance = DEVIATIONS * float(sizes.std()) * math.sqrt(hosts * asked / float(sizes.mean()))
+    return packets < hosts * ((1 - STANDING_SHARE) * asked - (1 if longest == 1 else 2 * longest)) - chance
 
 
 def _round_sizes(state: QueuedState) -> NDArray[np.int64]:
