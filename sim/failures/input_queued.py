@@ -280,7 +280,21 @@ class InputQueuedFailures:
 
 def next_packet(state: NetState, kind: int, generator: np.random.Generator) -> int:
     """Cycles until a host that works again creates its first packet."""
-    if kind in (BERNOULLI, ON_OFF):
-        rate = -np.expm1(float(state["log_failure"]))
-        return int(generator.geometric(rate)) if rate > 0 else NEVER
-    return NEVER
+    if kind not in (BERNOULLI, ON_OFF):
+        return NEVER
+    if int(state["load_changes"]) == 0:
+        return _trials(float(state["log_failure"]), generator)
+    now, changes = int(state["cycle"]), state["change_time"]
+    k, time = int(np.searchsorted(changes, now, side="right")), now
+    while True:
+        time += _trials(float(state["change_log"][k]), generator)
+        if k == len(changes) or time < int(changes[k]):
+            return time - now
+        time = int(changes[k]) - 1  # at the new rate from this cycle on
+        k += 1
+
+
+def _trials(log_failure: float, generator: np.random.Generator) -> int:
+    """Trials up to the first packet."""
+    rate = -np.expm1(log_failure)
+    return int(generator.geometric(rate)) if rate > 0 else NEVER

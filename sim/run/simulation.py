@@ -473,7 +473,7 @@ class Simulation:
         if not isinstance(self.state, QueuedState) or self.reconfiguration is not None:
             return False
         packets = int(self.state["packets_created"]) - made
-        return stand_still(self.state, packets, self.load * cycles / self.built.flit_cycles)
+        return stand_still(self.state, packets, cycles)
 
     def _growth(self, first_delays: NDArray[np.float64], cycles: int) -> float:
         if self.classes is not None:

@@ -14,6 +14,10 @@ CYCLES, BINS = 16000, 16
 
 
 def series(router: str, traffic: str, first: float, *steps: tuple[int, float]) -> TimeSeries:
+    return run_series(simulation(router, traffic, first, *steps), lambda done, total: None)
+
+
+def simulation(router: str, traffic: str, first: float, *steps: tuple[int, float], failures: str = "") -> Simulation:
     text = f"""
 name: t
 topology: {{kind: mesh, radices: [3, 3]}}
@@ -23,8 +27,9 @@ simulation:
   max_cycles: {CYCLES}
   series_bins: {BINS}
   load_steps: [{", ".join(f"{{bin: {k}, load: {load}}}" for k, load in steps)}]
+  failures: [{failures}]
 """
-    return run_series(Simulation(parse_config(text), first, 1), lambda done, total: None)
+    return Simulation(parse_config(text), first, 1)
 
 
 @pytest.mark.parametrize(("router", "traffic"), [(INPUT_QUEUED, "packet_flits: 16"), (OUTPUT_QUEUED, "")])
@@ -57,3 +62,15 @@ def test_the_rates_of_a_run_of_one_load_are_drawn_as_ever() -> None:
     bins = series(INPUT_QUEUED, "", 0.1, (8, 0.1)).bins
     packets = 0.1 * 9 * CYCLES
     assert bins["packets"].sum() == pytest.approx(packets, abs=5 * math.sqrt(packets))
+
+
+@pytest.mark.parametrize("router", [INPUT_QUEUED, OUTPUT_QUEUED])
+def test_a_repaired_host_sends_at_the_load_of_each_cycle(router: str) -> None:
+    """It works again while there is hardly a packet, and does not wait for one when the load is higher."""
+    load = 0.2
+    failures = "{cycle: 500, switches: [4], detection_cycles: 5, reprogram_cycles: 5, repair_cycles: 2000}"
+    routed = f"{router}\nrouting: {{algorithm: up_down}}"
+    run = simulation(routed, "", 0.00001, (8, load), failures=failures)
+    run_series(run, lambda done, total: None)
+    packets = load * CYCLES / 2
+    assert run.state.senders["flits_sent"].tolist() == pytest.approx([packets] * 9, abs=5 * math.sqrt(packets))
