@@ -4,6 +4,7 @@ import re
 from math import gcd
 from typing import Any
 
+from hopforge.model.config.traffic import CLASSES_MAX
 from hopforge.sim.booksim.keys import Settings, items, with_parameters
 from hopforge.sim.booksim.random_numbers import draw_permutation
 from hopforge.sim.booksim.supplement import Supplement
@@ -37,48 +38,87 @@ def translate_traffic(
     BooksimError
         What hopforge lacks, by its name.
     """
-    settings.must_be("classes", 1, "hopforge has one class of traffic")
+    classes = settings.at_least("classes", 1, CLASSES_MAX)
     settings.must_be("priority", "none", "hopforge's packets have no priorities")
-    for key in ("use_read_write", "measure_stats"):
-        value = _number(settings, key, 0 if key == "use_read_write" else 1)
-        if key == "use_read_write" and value:
-            settings.refuse(key, "hopforge does not translate BookSim's reads and writes; see traffic.reply")
-        if key == "measure_stats" and not value:
-            settings.refuse(key, "nothing would be measured")
+    if any(_numbers(settings, "use_read_write", classes)):
+        settings.refuse("use_read_write", "hopforge does not translate BookSim's reads and writes; see traffic.reply")
     settings.no_effect("no reads and writes", *_READ_WRITE)
-    traffic = _pattern(settings, hosts, beside)
-    packets, mean = _packets(settings)
-    load = _rate(settings) * (1.0 if settings.whole("injection_rate_uses_flits") else mean)
-    return traffic | packets | _source(settings, load, mean), _checked_load(settings, load)
+    _say_without_effect(settings, classes, beside)
+    measured = _numbers(settings, "measure_stats", classes)
+    if not any(measured):
+        settings.refuse("measure_stats", "nothing would be measured")
+    if classes > 1:
+        if not all(measured):
+            settings.no_effect("every class has columns of its own", "measure_stats")
+        return _classes(settings, hosts, beside, classes)
+    traffic = _pattern(settings, 0, hosts, beside)
+    packets, mean = _packets(settings, 0)
+    load = _load(settings, 0, mean)
+    return traffic | packets | _source(settings, 0, load, mean), _checked_load(settings, load)
 
 
-def _one(settings: Settings, key: str) -> list[str]:
-    """Return the items of the first class of a list, none if the number counts."""
-    classes = items(settings.text(key))
-    if len(classes) > 1:
-        settings.refuse(key, "hopforge has one class of traffic: one value, or {{a,b}} for sizes")
-    return items(classes[0]) if classes else []
+def _classes(settings: Settings, hosts: int, beside: Supplement, count: int) -> tuple[dict[str, Any], float]:
+    """Translate several classes of traffic: each has a source of its own at every terminal, all have the same VCs."""
+    settings.must_be("hold_switch_for_packet", 0, "with classes hopforge's hosts do not stay with that of a packet")
+    shared: dict[str, Any] = {}
+    classes, loads = [], []
+    for number in range(count):
+        pattern, (packets, mean) = _pattern(settings, number, hosts, beside), _packets(settings, number)
+        if "packet_flits" not in packets:
+            settings.refuse("packet_size", "packets of a class have one size in hopforge")
+        loads.append(_load(settings, number, mean))
+        if _source(settings, number, loads[-1], mean):
+            settings.refuse("injection_process", "classes are bernoulli in hopforge")
+        classes.append({"name": f"class{number}", "pattern": pattern.pop("pattern"), **packets})
+        for key, value in pattern.items():
+            if shared.setdefault(key, value) != value:
+                settings.refuse("traffic", f"{key} of a pattern hold for all classes in hopforge; two of them differ")
+    if min(loads) < 0:
+        settings.refuse("injection_rate", "must not be negative")
+    load = _checked_load(settings, sum(loads))
+    for each, one in zip(classes, loads, strict=True):
+        each.update({"share": one / sum(loads)} if one else {"load": 0.0})
+    return {**shared, "classes": classes}, load
 
 
-def _number(settings: Settings, key: str, least: int) -> int:
-    """Return a whole number of at least 0 that may stand in a list of one."""
-    found = _one(settings, key)
-    if len(found) > 1 or (found and not found[0].isdecimal()):
-        settings.refuse(key, "must be one whole number")
-    return int(found[0][:9]) if found else settings.at_least(key, 0)
+def _say_without_effect(settings: Settings, classes: int, beside: Supplement) -> None:
+    """Say which keys no pattern of a class reads."""
+    patterns = [with_parameters(_of_class(settings, "traffic", number) or "") for number in range(classes)]
+    names = {name for name, _ in patterns}
+    if not names & {"tornado", "neighbor", "badperm_yarc"} and settings.text("topology") not in ("flatfly", "cmesh"):
+        settings.no_effect(f"traffic {', '.join(sorted(names))} has no such parameter", "xr")
+    if "randperm" not in names:
+        settings.no_effect("for traffic randperm only", "perm_seed")
+    elif beside.permutation is not None:
+        settings.no_effect("the permutation is given", "perm_seed")
+    elif all(parameters for name, parameters in patterns if name == "randperm"):
+        settings.no_effect("for traffic randperm only", "perm_seed")
 
 
-def _pattern(settings: Settings, hosts: int, beside: Supplement) -> dict[str, Any]:
-    patterns = items(settings.text("traffic"))
-    if len(patterns) != 1:
-        settings.refuse("traffic", "hopforge has one class of traffic")
-    name, parameters = with_parameters(patterns[0])
-    if name not in ("tornado", "neighbor", "badperm_yarc") and settings.text("topology") not in ("flatfly", "cmesh"):
-        settings.no_effect(f"traffic {name} has no such parameter", "xr")
-    if beside.permutation is not None or name != "randperm" or parameters:
-        given = "the permutation is given" if name == "randperm" else "for traffic randperm only"
-        settings.no_effect(given, "perm_seed")
-    if beside.permutation is not None:
+def _of_class(settings: Settings, key: str, number: int) -> str | None:
+    """Return the entry of a class in the list of a key, whose last one is for all others; None if there is no list."""
+    entries = items(settings.text(key))
+    return entries[min(number, len(entries) - 1)] if entries else None
+
+
+def _one(settings: Settings, key: str, number: int) -> list[str]:
+    """Return the items of a class in a list, none if the number counts."""
+    return items(_of_class(settings, key, number) or "")
+
+
+def _numbers(settings: Settings, key: str, classes: int) -> list[int]:
+    """Return whole numbers of all classes, of at least 0, that may stand in a list."""
+    entries = items(settings.text(key))
+    if not entries:
+        return [settings.at_least(key, 0)] * classes
+    if not all(each.isdecimal() for each in entries):
+        settings.refuse(key, "must be one whole number for each class")
+    return [int(entries[min(number, len(entries) - 1)][:9]) for number in range(classes)]
+
+
+def _pattern(settings: Settings, number: int, hosts: int, beside: Supplement) -> dict[str, Any]:
+    name, parameters = with_parameters(_of_class(settings, "traffic", number) or "")
+    if beside.permutation is not None and (name == "randperm" or settings.whole("classes") == 1):
         return _permutation(settings, name, hosts, beside.permutation)
     if name == "randperm":
         return _drawn_permutation(settings, parameters, hosts)
@@ -194,15 +234,15 @@ def _drawn_permutation(settings: Settings, parameters: list[str], hosts: int) ->
     return {"pattern": "destinations", "destinations": draw_permutation(hosts, seed)}
 
 
-def _packets(settings: Settings) -> tuple[dict[str, Any], float]:
+def _packets(settings: Settings, number: int) -> tuple[dict[str, Any], float]:
     """Return keys about lengths, and the mean length."""
-    sizes = [_whole(settings, "packet_size", one) for one in _one(settings, "packet_size")]
+    sizes = [_whole(settings, "packet_size", one) for one in _one(settings, "packet_size", number)]
     if not sizes:
         sizes = [settings.at_least("packet_size", 1, _MOST_FLITS)]
     if len(sizes) == 1:
         settings.no_effect("packets of one size", "packet_size_rate")
         return {"packet_flits": sizes[0]}, float(sizes[0])
-    rates = [_whole(settings, "packet_size_rate", one) for one in _one(settings, "packet_size_rate")]
+    rates = [_whole(settings, "packet_size_rate", one) for one in _one(settings, "packet_size_rate", number)]
     rates = rates or [settings.at_least("packet_size_rate", 1)]
     rates = (rates + [rates[-1]] * len(sizes))[: len(sizes)]
     mean = sum(size * rate for size, rate in zip(sizes, rates, strict=True)) / sum(rates)
@@ -215,16 +255,14 @@ def _whole(settings: Settings, key: str, text: str) -> int:
     return int(text)
 
 
-def _rate(settings: Settings) -> float:
-    """Return injection_rate, packets or flits per terminal and cycle."""
-    found = _one(settings, "injection_rate")
-    if not found:
-        return settings.number("injection_rate")
+def _load(settings: Settings, number: int, mean: float) -> float:
+    """Return what injection_rate offers, flits per terminal and cycle."""
+    found = _one(settings, "injection_rate", number)
     try:
-        (rate,) = map(float, found)
+        (rate,) = map(float, found) if found else (settings.number("injection_rate"),)
     except ValueError:
-        settings.refuse("injection_rate", "must be one number")
-    return rate
+        settings.refuse("injection_rate", "must be one number for each class")
+    return rate if settings.whole("injection_rate_uses_flits") else rate * mean
 
 
 def _checked_load(settings: Settings, load: float) -> float:
@@ -233,9 +271,8 @@ def _checked_load(settings: Settings, load: float) -> float:
     return round(load, 12)
 
 
-def _source(settings: Settings, load: float, mean: float) -> dict[str, Any]:
-    processes = items(settings.text("injection_process"))
-    name, parameters = with_parameters(processes[0]) if len(processes) == 1 else ("", [])
+def _source(settings: Settings, number: int, load: float, mean: float) -> dict[str, Any]:
+    name, parameters = with_parameters(_of_class(settings, "injection_process", number) or "")
     if name == "bernoulli":
         settings.no_effect("injection_process bernoulli has no bursts", *_BURST)
         return {}

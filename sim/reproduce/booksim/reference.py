@@ -106,6 +106,8 @@ def _translated(path: Path, traffic: str) -> Config:
     _kept.append(tempfile.TemporaryDirectory(prefix="hopforge-booksim-"))
     folder = Path(_kept[-1].name)
     found = translate([str(path)], supplement(path.parent, path.stem, traffic, folder))
+    if "classes" in found.sections["traffic"]:
+        raise BooksimError(f"{path}: classes: a row has one latency, each class of traffic its own")
     target = folder / f"{path.stem}.yml"
     found.write(target)
     return load_config(target, keys=False)

@@ -30,12 +30,16 @@ def test_files_of_booksim_are_translated_and_refused_ones_left_out(tmp_path: Pat
         "m,1,uniform,0.1,1,latency,1,14,0.1,2.7,\nm,1,uniform,0.2,1,latency,1,15,0.2,2.7,SEEDS 5 %\n"
         "m,1,uniform,0.2,2,latency,1,19,0.2,2.7,SEEDS 5 %\nm,1,uniform,0.3,1,latency,1,99,0.2,2.7,DEADLOCK\n"
         "m,1,uniform,0.9,1,throughput,1,,0.6,2.7,\nspeedy,1,uniform,0.1,1,latency,1,14,0.1,2.7,\n"
+        "two,1,uniform,0.2,1,latency,1,14,0.2,2.7,\n"
     )
-    options = reference(tmp_path, rows, m=MESH, speedy=f"{MESH}internal_speedup = 0.5;")
+    options = reference(
+        tmp_path, rows, m=MESH, speedy=f"{MESH}internal_speedup = 0.5;", two=f"{MESH}classes = 2;"
+    )  # fmt: skip
     reproduction = own_reproductions(options)["booksim.m"]
     assert list(own_reproductions(options)) == ["booksim.m"]
     assert refused_cases(options) == [
-        f"speedy is left out: {tmp_path}/configs/speedy.cfg:2: internal_speedup = 0.5: must be 1 to 8"
+        f"speedy is left out: {tmp_path}/configs/speedy.cfg:2: internal_speedup = 0.5: must be 1 to 8",
+        f"two is left out: {tmp_path}/configs/two.cfg: classes: a row has one latency, each class of traffic its own",
     ]
     points = reproduction.points(options)
     assert {(point["kind"], point["load"]) for point in points} == {
