@@ -54,7 +54,7 @@ from hopforge.sim.run.sources import acknowledges, program_source, replies, sour
 from hopforge.sim.run.standing_sources import stand_still
 from hopforge.sim.run.starvation import StarvationWatch
 from hopforge.sim.run.threads import choose_threads
-from hopforge.sim.run.traffic_classes import class_traffic
+from hopforge.sim.run.traffic_classes import class_traffic, pattern_of
 from hopforge.sim.traffic import TrafficError, prepare_traffic
 from hopforge.sim.traffic.forecast import message_flits, refuse_many_flits
 from hopforge.sim.traffic.placed import PlacedProgram, place_program
@@ -125,7 +125,7 @@ class Simulation:
             check_algorithm(config.routing, in_a_run=bool(config.simulation.failures))
         self.plan = routing_plan(config, self.topology) if plan is None else plan
         traffic = config.traffic
-        pattern = str(traffic.file) if traffic.file is not None else traffic.pattern
+        pattern = pattern_of(traffic)
         generator = np.random.default_rng((seed, 3))
         self.traffic = prepare_traffic(self.topology, pattern, traffic.model_dump(), generator)
         self.placed: PlacedProgram | None = None

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hopforge.model.config import Config
+from hopforge.model.config.traffic import TrafficConfig
 from hopforge.model.network.core.state import NetState
 from hopforge.model.network.parts.class_arrays import ClassTraffic, TrafficClasses, silence_class
 from hopforge.model.routing.combined.configured import class_inject_masks, class_vcs
@@ -114,6 +115,14 @@ class RunClasses:
         )  # fmt: skip
 
 
+def pattern_of(traffic: TrafficConfig) -> str:
+    """Return the pattern of section `traffic`, or its file; where every class has one of its own nothing reads it."""
+    if traffic.file is not None:
+        return str(traffic.file)
+    own = bool(traffic.classes) and all(each.pattern is not None for each in traffic.classes)
+    return "uniform" if own else traffic.pattern
+
+
 def class_traffic(
     config: Config, topology: Topology, load: float, seed: int, script_class: NDArray[np.int64] | None
 ) -> RunClasses | None:
@@ -133,7 +142,12 @@ def class_traffic(
     classes, offered, silent = [], [], []
     for c, each in enumerate(traffic.classes):
         generator = np.random.default_rng((seed, 3, c))
-        plan = prepare_traffic(topology, each.pattern or traffic.pattern, traffic.model_dump(), generator)
+        try:
+            plan = prepare_traffic(topology, each.pattern or traffic.pattern, traffic.model_dump(), generator)
+        except TrafficError as error:
+            if each.pattern is None:
+                raise
+            raise TrafficError(str(error).replace("traffic.pattern", f"traffic.classes[{c}].pattern", 1)) from error
         flits = each.packet_flits or traffic.packet_flits
         rate = load * each.share if each.share is not None else float(each.load or 0)
         if rate > flits:

@@ -278,6 +278,18 @@ def test_keys_of_a_pattern_hold_for_that_of_a_class() -> None:
             config(small, "vcs: 2", traffic, plain, f"{rest}: {pattern}")
 
 
+def test_a_pattern_that_does_not_fit_names_its_class() -> None:
+    six = "topology: {kind: mesh, radices: [3, 2]}"
+    own = ("name: a, share: 0.5, pattern: uniform", "name: b, share: 0.5, pattern: neighbour")
+    # nothing reads the pattern of the section
+    unread = measured(config(six, "vcs: 2", "pattern: transpose", *own))
+    assert unread.classes == measured(config(six, "vcs: 2", "pattern: uniform", *own)).classes
+    with pytest.raises(TrafficError, match=r"^traffic.classes\[1\].pattern transpose needs a square number of hosts"):
+        Simulation(config(six, "vcs: 2", "pattern: uniform", own[0], "name: b, share: 0.5, pattern: transpose"), 0.1, 1)
+    with pytest.raises(TrafficError, match=r"^traffic.pattern transpose needs a square number of hosts, not 6"):
+        Simulation(config(six, "vcs: 2", "pattern: transpose", own[0], "name: b, share: 0.5"), 0.1, 1)
+
+
 def test_more_than_a_link_is_refused() -> None:
     checked = config(MESH, "vcs: 2", "packet_flits: 1", "name: a, share: 1", "name: b, load: 0.1")
     with pytest.raises(TrafficError, match=r"^traffic.classes\[0\]: a must offer at most a packet of 1 flits per host"):
