@@ -127,6 +127,10 @@ OTHER_KEYS: dict[str, Callable[[Config], bool]] = {
 }
 #: keys of `simulation` about runs with a load; a program ends by itself
 LOAD_KEYS = ("load", "precision", "min_cycles", "max_cycles", "warmup_cycles", "warmup_us", "measure_us")
+#: those that say how long a run is in cycles, in whose place `measure_us` stands
+_OF_CYCLES = ("precision", "min_cycles", "max_cycles")
+#: commands that make the table of learned times in hardware
+_Q_TABLES = {"gen q-table", "cosim --part q_table"}
 #: keys of `simulation` that packet routers do not read: their runs end when all messages have arrived
 _OF_FLITS = {*LOAD_KEYS, "deadlock_cycles"} - {"load"}
 #: keys of `tables` that say how good its paths are measured to be
@@ -165,6 +169,7 @@ def _read_of(config: Config, commands: set[str]) -> dict[str, bool]:
     for key, read in (
         *_of_traffic(config, commands), *_of_router(config, commands), *_of_workload(config), *_of_others(config),
         *_of_loads(config, commands), *_of_tables(config, commands), *_of_ways(config, commands),
+        *_of_estimates(config, commands),
     ):  # fmt: skip
         found[key] = found.get(key, True) and read
     return found
@@ -284,6 +289,15 @@ def _of_loads(config: Config, commands: set[str]) -> Iterator[tuple[str, bool]]:
             yield f"simulation.{key}", False
         elif program and key in LOAD_KEYS:
             yield f"simulation.{key}", bool(config.simulation.failures)
+        elif key in _OF_CYCLES and config.simulation.measure_us is not None:
+            yield f"simulation.{key}", False
+
+
+def _of_estimates(config: Config, commands: set[str]) -> Iterator[tuple[str, bool]]:
+    """Learned times are floats unless they have bits; the table in hardware always has."""
+    bits = config.routing.estimate_bits is not None
+    for key in sorted({"estimate_fraction_bits", "estimate_rounding"} & set(_given(config.routing))):
+        yield f"routing.{key}", bits or not commands or bool(commands & _Q_TABLES)
 
 
 _READ_BY = {"priority": "strict", "weight": "weighted"}

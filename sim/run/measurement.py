@@ -78,7 +78,8 @@ class Measurement:
     accepted, accepted_worst : float
         Mean over hosts, and the host that received the least.
     stop : str
-        Why the run ended: ``precision``, ``max_cycles``, ``saturated``, or ``diverged`` (agents that got no numbers).
+        Why the run ended: ``precision``, ``max_cycles``, ``measure_us``, ``saturated``, or ``diverged`` (agents that
+        got no numbers).
     classes : tuple of ClassLatency
         Of requests, replies and round trips; empty without replies.
     reordering : Reordering, optional
@@ -229,6 +230,7 @@ def measurement_rows(found: Measurement, time: str = "cycle") -> list[tuple[str,
     ends = {
         "precision": "the interval is tight enough",
         "max_cycles": "simulation.max_cycles reached",
+        "measure_us": "as long as simulation.measure_us says",
         "saturated": "the source queues grow",
         "diverged": "an agent got no numbers",
     }

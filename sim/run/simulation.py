@@ -434,7 +434,7 @@ class Simulation:
         self.reset_measures()
         first_delays, cycles, made = queue_delays(self.state), 0, int(self.state["packets_created"])
         samples: list[tuple[int, int]] = []
-        stop = "max_cycles"
+        stop = "max_cycles" if limits.measure_us is None else "measure_us"
         _, least, most = run_lengths(self.config, self.built)
         while cycles < most:
             sample = min(self.sample_cycles, most - cycles)  # the last one ends where it was asked to

@@ -194,6 +194,15 @@ def _unused(command: str, text: str) -> list[str]:
             )
             for command in ("net", "sweep", "series")
         ),
+        *(
+            (command, f"router: {{model: input_output_queued, vcs: 2}}\nsimulation: {{{given}}}", unread)
+            for given, unread in (
+                ("measure_us: 50, precision: 0.1, min_cycles: 2000, max_cycles: 2000",
+                 ["simulation.precision", "simulation.min_cycles", "simulation.max_cycles"]),
+                ("warmup_us: 5, precision: 0.1, min_cycles: 2000, max_cycles: 2000", []),
+            )
+            for command in ("net", "sweep", "series")
+        ),
         ("net", "simulation: {load_steps: [{bin: 9, load: 0.2}]}", ["simulation.load_steps"]),
         ("series", "simulation: {load_steps: [{bin: 9, load: 0.2}]}", []),
         ("net", "degraded: {factor: 0.25}", ["degraded.factor"]),
@@ -219,6 +228,20 @@ def _unused(command: str, text: str) -> list[str]:
 )
 def test_unread_keys_are_told(command: str, text: str, unread: list[str]) -> None:
     assert _unused(command, text) == unread
+
+
+@pytest.mark.parametrize(("command", "given", "unread"), [
+    ("net", "estimate_fraction_bits: 3", ["routing.estimate_fraction_bits"]),
+    ("sweep", "estimate_rounding: random", ["routing.estimate_rounding"]),
+    ("net", "estimate_fraction_bits: 3, estimate_rounding: random, estimate_bits: 12", []),
+    ("gen q-table", "estimate_fraction_bits: 3, estimate_rounding: random", []),
+])  # fmt: skip
+def test_steps_of_learned_times_need_bits(command: str, given: str, unread: list[str]) -> None:
+    """A simulation without `estimate_bits` learns in floats, the table in hardware has 16 bits."""
+    network = "topology: {kind: dragonfly, p: 2, a: 4, h: 2}\nrouter: {vcs: 5}"
+    config = parse_config(f"name: x\n{network}\nrouting: {{algorithm: q_adaptive, {given}}}\n", keys=False)
+    found = unused_sections(config, {command})
+    assert [key for key in found if key.startswith("routing.")] == unread
 
 
 @pytest.mark.parametrize("kind", typing.get_args(RouterConfig.model_fields["flit_buffers"].annotation))
