@@ -169,7 +169,7 @@ def _read_of(config: Config, commands: set[str]) -> dict[str, bool]:
     for key, read in (
         *_of_traffic(config, commands), *_of_router(config, commands), *_of_workload(config), *_of_others(config),
         *_of_loads(config, commands), *_of_tables(config, commands), *_of_ways(config, commands),
-        *_of_estimates(config, commands),
+        *_of_estimates(config, commands), *_of_timing(config, commands),
     ):  # fmt: skip
         found[key] = found.get(key, True) and read
     return found
@@ -291,6 +291,21 @@ def _of_loads(config: Config, commands: set[str]) -> Iterator[tuple[str, bool]]:
             yield f"simulation.{key}", bool(config.simulation.failures)
         elif key in _OF_CYCLES and config.simulation.measure_us is not None:
             yield f"simulation.{key}", False
+
+
+def _of_timing(config: Config, commands: set[str]) -> Iterator[tuple[str, bool]]:
+    """`hopforge app` takes of `timing` what `app.lookup` needs, as its table of delays says (engines.md)."""
+    if not _only_app(config, commands):
+        return
+    lookup = config.app.lookup
+    second = lookup == "cache" and config.lookup.cache.second_level is not None
+    read = {
+        "cache_ns": False, "slot_bytes": False, "tcam_ns": second, "second_level_ns": second,
+        "switch_base_ns": lookup != "conventional", "conventional_switch_ns": lookup == "conventional",
+        "miss_penalty_ns": lookup in ("miss", "cache"),
+    }  # fmt: skip
+    for key in _given(config.timing):
+        yield f"timing.{key}", read.get(key, True)
 
 
 def _of_estimates(config: Config, commands: set[str]) -> Iterator[tuple[str, bool]]:

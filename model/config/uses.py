@@ -193,6 +193,11 @@ def _counts_no_flits(config: Config) -> bool:
     return given and config.app.engine != "packet"
 
 
+def _jobs_count_no_flits(config: Config) -> bool:
+    """Tell the same of the programs of jobs."""
+    return config.app.engine != "packet" and any("max_flits" in job.program.model_fields_set for job in _jobs(config))
+
+
 def _program_kinds(config: Config) -> list[str]:
     """Return the kinds of the programs of a file."""
     return [job.program.kind for job in _jobs(config)] or [getattr(config.workload, "kind", "")]
@@ -265,6 +270,7 @@ _SINGLE_KEYS: dict[str, tuple[Callable[[Config], bool], Sections]] = {
         set(),
     ),
     "workload.max_flits": (_counts_no_flits, {"net", "series", "trace"}),
+    "workload.jobs.program.max_flits": (_jobs_count_no_flits, set()),
     "workload.mtu_bytes": (_cuts_no_messages, set(USES) - {"app", "sweep"}),
     **{
         f"app.{key}": (_beside_loggops(key), set())

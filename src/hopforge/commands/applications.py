@@ -118,7 +118,8 @@ def app(
     show_rows(found.rows())
     if lines := found.lines():
         show_table(lines, left=2)
-    say_unused(checked, "app")
+    only = {"app.machine_gflops"} if checked.app.machine_gflops is not None else set()  # of --program
+    say_unused(checked, "app", also_unused=only.difference(checked.unused))
     say_written(target)
 
 

@@ -215,6 +215,24 @@ def _unused(command: str, text: str) -> list[str]:
             "workload: {kind: npb, benchmark: is}\napp: {engine: packet, lookup: cache, caches: warm}",
             ["app.caches"],
         ),
+        *(
+            ("app", f"workload: {{kind: npb, benchmark: is}}\n"
+             f"timing: {{cache_ns: 2.5, tcam_ns: 9.0, miss_penalty_ns: 9.0, switch_base_ns: 9.0, "
+             f"conventional_switch_ns: 9.0, cable_ns: 9.0}}\n{more}app: {{lookup: {lookup}}}",
+             [f"timing.{key}" for key in unread])
+            for lookup, more, unread in (
+                ("hit", "", ["cache_ns", "tcam_ns", "miss_penalty_ns", "conventional_switch_ns"]),
+                ("miss", "", ["cache_ns", "tcam_ns", "conventional_switch_ns"]),
+                ("conventional", "", ["cache_ns", "tcam_ns", "switch_base_ns", "miss_penalty_ns"]),
+                ("cache", "lookup: {cache: {entries: 8, ways: 2, second_level: {entries: 64, ways: 4}}}\n",
+                 ["cache_ns", "conventional_switch_ns"]),
+            )
+        ),
+        *(
+            ("app", "workload: {kind: jobs, jobs: [{name: a, program: {kind: npb, benchmark: is, max_flits: 9}}]}\n"
+             f"app: {{engine: {engine}}}", unread)
+            for engine, unread in (("flow", ["workload.jobs.program.max_flits"]), ("packet", []))
+        ),
         ("net", "tables: {lmc: 2}\nrouting: {algorithm: tables}", ["tables.lmc"]),
         ("net", "tables: {scheme: k_shortest, layers: fewest, lmc: 2}\nrouting: {algorithm: tables, spread: flow}", []),
         ("route", "tables: {lmc: 2}", []),

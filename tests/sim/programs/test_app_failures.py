@@ -12,7 +12,7 @@ from hopforge.sim.programs.app_result import AppRun
 from hopforge.sim.programs.application import app_rows, run_app, write_app
 
 RING = "topology: {kind: torus, radices: [4]}\n"
-TIMES = "timing: {link_gbps: 80, switch_base_ns: 0, cable_ns: 0, cache_ns: 0.001}\n"
+TIMES = "timing: {link_gbps: 80, switch_base_ns: 0, cable_ns: 0}\n"
 FLITS = (
     f"{RING}tables: {{scheme: shortest, layers: acro}}\nrouting: {{algorithm: tables}}\n"
     f"router: {{vcs: 4, buffer_flits: 16}}\ntraffic: {{flit_bytes: 10}}\n{TIMES}"

@@ -19,7 +19,7 @@ from hopforge.sim.run.program_run import run_program
 RING = (
     "name: x\ntopology: {kind: torus, radices: [4]}\ntables: {scheme: shortest, layers: acro}\n"
     "routing: {algorithm: tables}\nrouter: {vcs: 4, buffer_flits: 16}\n"
-    "timing: {link_gbps: 80, switch_base_ns: 0, cable_ns: 0, cache_ns: 0.001}\n"
+    "timing: {link_gbps: 80, switch_base_ns: 0, cable_ns: 0}\n"
     "traffic: {flit_bytes: 10}\n"
 )
 RANDOM = RING.replace("torus, radices: [4]", "random_regular, routers: 12, degree: 4, hosts_per_router: 1, seed: 1")
