@@ -96,7 +96,9 @@ def check_routing(
     # a packet that holds a virtual channel in which another one still stands cannot go to its escape any more
     committed = wormhole and not state.record[0]["release_credits"]
     escapes = plan.obligation == "escape"
-    packets = _destinations(topology, plan, hosts), packet_lengths(state) if lengths is None else lengths
+    lengths = packet_lengths(state) if lengths is None else lengths
+    packets = _destinations(topology, plan, hosts), lengths
+    stretched = wormhole and (bool((lengths > 1).any()) or bool(state["acks"]))  # one flit stands in one channel
     try:
         exploration, stop = _explore(
             plan, relation, state, reads, packets, resends=resends, seconds=seconds, keep=escapes and not committed
@@ -112,7 +114,7 @@ def check_routing(
     cycle = find_cycle(source, target, exploration.channels)
     if cycle and not committed:
         try:
-            cycle = _closed_cycle(exploration, source, target, wormhole=wormhole)
+            cycle = _closed_cycle(exploration, source, target, stretched=stretched)
         except StoppedError as stopped:
             raise DeadlockError(_stop_text(topology, plan, name, reads, stopped.stop, seconds)) from stopped
     if cycle:
@@ -167,10 +169,10 @@ def _explore(
 
 
 def _closed_cycle(
-    exploration: Exploration, source: NDArray[np.int64], target: NDArray[np.int64], *, wormhole: bool
+    exploration: Exploration, source: NDArray[np.int64], target: NDArray[np.int64], *, stretched: bool
 ) -> list[int]:
     """Return a cycle inside of a closed set of channels; empty if no set is closed."""
-    closed = exploration.stuck_channels(stretched=wormhole) != 0
+    closed = exploration.stuck_channels(stretched=stretched) != 0
     if not closed.any():
         return []
     inside = closed[source] & closed[target]

@@ -46,6 +46,47 @@ def test_a_ring_without_dateline_is_refused_with_its_cycle_and_caught_when_it_ru
         run.advance(100000)
 
 
+STRETCHED = """
+from hopforge.model.network.core.candidates import candidate
+from hopforge.model.routing import RoutingPlan, relation
+import numpy as np
+
+def three_hops(router, in_port, in_vc, packet, net, table, memory, out):
+    # clockwise; three links: VC 0, 1, 0, or the way out 0, 2, 3; two: 2, 3; one: 3
+    left = (packet.dst - router) % 4
+    if left == 0:
+        out[0] = candidate(0, 15)
+    elif in_port == 0:
+        out[0] = candidate(1, 1 if left == 3 else 4 if left == 2 else 8)
+    elif left == 2:
+        out[0] = candidate(1, 2 | 4)
+    else:
+        out[0] = candidate(1, 1 if in_vc == 1 else 8)
+    return 1
+
+def prepare(topology, vcs, options):
+    return RoutingPlan(relation(three_hops), np.zeros(1, np.int32), obligation="escape")
+"""
+
+
+def test_a_packet_of_one_flit_holds_no_channel_behind_its_head(tmp_path) -> None:
+    """A head that waits on VC 1 can close a ring only by the VC 0 that its own later flits hold."""
+    (tmp_path / "three_hops.py").write_text(STRETCHED)
+    text = (
+        "name: ring\ntopology: {kind: torus, radices: [4]}\ntraffic: {packet_flits: %d, include_self: false}\n"
+        "router: {vcs: 4, buffer_flits: 2, vc_release: credits}\nsimulation: {deadlock_cycles: 500}\n"
+        "routing: {algorithm: file, file: three_hops.py, check: %s}\n"
+    )
+    run = Simulation(parse_config(text % (1, "true"), folder=tmp_path), 0.9, 1)
+    run.advance(20_000)
+    assert int(run.state["flits_ejected"]) > 10_000
+    with pytest.raises(DeadlockError, match=r"can deadlock on the .* with 4 VCs; cycle of channels: .*VC0 → .*VC1"):
+        Simulation(parse_config(text % (8, "true"), folder=tmp_path), 0.9, 1)
+    unchecked = Simulation(parse_config(text % (8, "false"), folder=tmp_path), 0.9, 1)
+    with pytest.raises(DeadlockError, match=r"none has moved since cycle \d+"):
+        unchecked.advance(200_000)
+
+
 def test_find_cycle_against_networkx() -> None:
     assert find_cycle(np.array([0, 1, 2, 3]), np.array([1, 2, 1, 0]), 4) in ([1, 2], [2, 1])
     assert find_cycle(np.array([0, 1]), np.array([1, 2]), 3) == []
