@@ -445,7 +445,8 @@ class Simulation:
             if self.agents is not None and self.agents.diverged:
                 stop = "diverged"
                 break
-            if cycles >= least and len(samples) >= BATCHES and self.reconfiguration is None:
+            ends_by_itself = limits.measure_us is None and self.reconfiguration is None
+            if ends_by_itself and cycles >= least and len(samples) >= BATCHES:
                 mean, half = batch_interval(samples)
                 if half <= limits.precision * mean:
                     stop = "precision"

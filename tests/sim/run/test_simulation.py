@@ -116,6 +116,17 @@ def test_pieces_of_a_run_are_the_run() -> None:
     assert np.array_equal(whole.state["histogram"], pieces.state["histogram"])
 
 
+@pytest.mark.parametrize("load", [0.2, 0.95])
+def test_a_run_of_a_given_time_ends_with_it_whatever_the_precision(load: float) -> None:
+    stops = set()
+    for precision in ("0.5", "1.0e-9"):
+        times = f"simulation: {{warmup_us: 1, measure_us: 10, precision: {precision}}}"
+        found = Simulation(config(MESH, "router: {cycle_ns: 1.0}", times), load, 1).run()
+        assert (found.cycles, found.saturated) == (10_000, load > 0.5)
+        stops.add(found.stop)
+    assert stops == {"measure_us"}
+
+
 def test_the_measures_agree_with_each_other_and_with_the_load() -> None:
     run = Simulation(config(MESH, "simulation: {precision: 0.01}", "traffic: {packet_flits: 2}"), 0.2, 1)
     found = run.run()
