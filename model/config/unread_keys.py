@@ -129,8 +129,8 @@ OTHER_KEYS: dict[str, Callable[[Config], bool]] = {
 LOAD_KEYS = ("load", "precision", "min_cycles", "max_cycles", "warmup_cycles", "warmup_us", "measure_us")
 #: those that say how long a run is in cycles, in whose place `measure_us` stands
 _OF_CYCLES = ("precision", "min_cycles", "max_cycles")
-#: commands that make the table of learned times in hardware
-_Q_TABLES = {"gen q-table", "cosim --part q_table"}
+#: commands that make the table of learned times in hardware; `lint` does with ``--what q_table``
+_Q_TABLES = {"gen q-table", "cosim --part q_table", "lint"}
 #: keys of `simulation` that packet routers do not read: their runs end when all messages have arrived
 _OF_FLITS = {*LOAD_KEYS, "deadlock_cycles"} - {"load"}
 #: keys of `tables` that say how good its paths are measured to be
@@ -309,8 +309,11 @@ def _of_timing(config: Config, commands: set[str]) -> Iterator[tuple[str, bool]]
 
 
 def _of_estimates(config: Config, commands: set[str]) -> Iterator[tuple[str, bool]]:
-    """Learned times are floats unless they have bits; the table in hardware always has."""
-    bits = config.routing.estimate_bits is not None
+    """Learned times are floats unless they have bits; the table in hardware always has.
+
+    An algorithm of one's own may read every key.
+    """
+    bits = config.routing.estimate_bits is not None or config.routing.algorithm == "file"
     for key in sorted({"estimate_fraction_bits", "estimate_rounding"} & set(_given(config.routing))):
         yield f"routing.{key}", bits or not commands or bool(commands & _Q_TABLES)
 

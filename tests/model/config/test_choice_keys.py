@@ -253,6 +253,7 @@ def test_unread_keys_are_told(command: str, text: str, unread: list[str]) -> Non
     ("sweep", "estimate_rounding: random", ["routing.estimate_rounding"]),
     ("net", "estimate_fraction_bits: 3, estimate_rounding: random, estimate_bits: 12", []),
     ("gen q-table", "estimate_fraction_bits: 3, estimate_rounding: random", []),
+    ("lint", "estimate_fraction_bits: 3, estimate_rounding: random", []),  # --what q_table
 ])  # fmt: skip
 def test_steps_of_learned_times_need_bits(command: str, given: str, unread: list[str]) -> None:
     """A simulation without `estimate_bits` learns in floats, the table in hardware has 16 bits."""
@@ -260,6 +261,12 @@ def test_steps_of_learned_times_need_bits(command: str, given: str, unread: list
     config = parse_config(f"name: x\n{network}\nrouting: {{algorithm: q_adaptive, {given}}}\n", keys=False)
     found = unused_sections(config, {command})
     assert [key for key in found if key.startswith("routing.")] == unread
+
+
+def test_an_algorithm_of_ones_own_may_read_steps_without_bits() -> None:
+    given = "algorithm: file, file: mine.py, estimate_fraction_bits: 3, estimate_rounding: random"
+    config = parse_config(f"name: x\ntopology: {{kind: mesh, radices: [4]}}\nrouting: {{{given}}}\n", keys=False)
+    assert unused_sections(config, {"net"}) == []
 
 
 @pytest.mark.parametrize("kind", typing.get_args(RouterConfig.model_fields["flit_buffers"].annotation))
