@@ -60,6 +60,8 @@ def translate_traffic(
 def _classes(settings: Settings, hosts: int, beside: Supplement, count: int) -> tuple[dict[str, Any], float]:
     """Translate several classes of traffic: each has a source of its own at every terminal, all have the same VCs."""
     settings.must_be("hold_switch_for_packet", 0, "with classes hopforge's hosts do not stay with that of a packet")
+    if beside.permutation is not None:
+        _check_permuted(settings, count)
     shared: dict[str, Any] = {}
     classes, loads = [], []
     for number in range(count):
@@ -79,6 +81,17 @@ def _classes(settings: Settings, hosts: int, beside: Supplement, count: int) -> 
     for each, one in zip(classes, loads, strict=True):
         each.update({"share": one / sum(loads)} if one else {"load": 0.0})
     return {**shared, "classes": classes}, load
+
+
+def _check_permuted(settings: Settings, count: int) -> None:
+    """Refuse a given permutation unless classes draw one, and only one."""
+    patterns = [with_parameters(_of_class(settings, "traffic", number) or "") for number in range(count)]
+    other = settings.text("perm_seed") or str(settings.whole("perm_seed"))
+    seeds = {parameters[0] if parameters else other for name, parameters in patterns if name == "randperm"}
+    if not seeds:
+        settings.refuse("traffic", "a permutation (--permutation) is for randperm")
+    if len(seeds) > 1:
+        settings.refuse("traffic", "classes draw several permutations (randperm); --permutation is one for all of them")
 
 
 def _say_without_effect(settings: Settings, classes: int, beside: Supplement) -> None:

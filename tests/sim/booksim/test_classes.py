@@ -69,6 +69,18 @@ def test_keys_of_a_pattern_hold_for_all_classes(tmp_path: Path) -> None:
     assert [each["pattern"] for each in given["classes"]] == ["destinations", "uniform"]
 
 
+def test_a_given_permutation_is_one_that_a_class_draws(tmp_path: Path) -> None:
+    goals = Supplement(permutation=tuple(reversed(range(16))))
+    for patterns in ("{randperm(3),randperm(3)}", "{randperm,randperm(7)}"):
+        found = translation(tmp_path, "classes=2", f"traffic={patterns}", "perm_seed=7", beside=goals).sections
+        assert found["traffic"]["destinations"] == list(reversed(range(16)))
+    with pytest.raises(BooksimError, match=r"a permutation \(--permutation\) is for randperm"):
+        translation(tmp_path, "classes=2", "traffic={uniform,bitcomp}", beside=goals)
+    for patterns in ("{randperm(3),randperm(4)}", "{randperm,randperm(4)}"):
+        with pytest.raises(BooksimError, match="classes draw several permutations"):
+            translation(tmp_path, "classes=2", f"traffic={patterns}", "perm_seed=7", beside=goals)
+
+
 def test_a_key_that_one_class_reads_has_an_effect(tmp_path: Path) -> None:
     for patterns in ("{neighbor,uniform}", "{uniform,neighbor}"):
         found = translation(tmp_path, "classes=2", f"traffic={patterns}", "xr=1")
