@@ -213,6 +213,7 @@ WATCHED: dict[str, tuple[str, ...]] = {
     "routing-dragonfly-1000": ("routing.dragonfly",),
     "routing-dragonfly_plus-1000": ("routing.dragonfly_plus",),
     "routing-fat_tree-1000": ("routing.fat_tree",),
+    "routing-fat_tree-10000": ("routing.fat_tree",),
     "routing-hyperx-1000": ("routing.hyperx",),
     "routing-polarfly-1000": ("routing.polarfly",),
     "routing-random-1000": ("routing.random",),

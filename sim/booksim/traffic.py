@@ -279,7 +279,7 @@ def _load(settings: Settings, number: int, mean: float) -> float:
 
 
 def _checked_load(settings: Settings, load: float) -> float:
-    if not 0 < load <= 1:  # also: not a number
+    if not 0 < round(load, 12) <= 1:  # also: not a number
         settings.refuse("injection_rate", f"offers {load:.6g} flits per host and cycle; hopforge takes loads in (0, 1]")
     return round(load, 12)
 

@@ -356,6 +356,7 @@ def test_tornado_moves_every_digit_of_the_terminal(tmp_path: Path) -> None:
     ("traffic=tornado({9999999999,2,1})", "its parameters k, n, xr must be whole numbers"),
     ("traffic=hotspot({{64}})", "hot terminals must be given"),
     ("injection_rate=1.5", "offers 1.5 flits per host and cycle"),
+    ("injection_rate=1e-13", r"offers 1e-13 flits per host and cycle; hopforge takes loads in \(0, 1\]"),
     ("injection_rate=0.0", r"hopforge takes loads in \(0, 1\]"),
     ("classes=9", "classes = 9: must be 1 to 8"),
     ("classes=0", "classes = 0: must be 1 to 8"),
