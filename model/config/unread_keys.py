@@ -298,7 +298,7 @@ def _of_timing(config: Config, commands: set[str]) -> Iterator[tuple[str, bool]]
     if not _only_app(config, commands):
         return
     lookup = config.app.lookup
-    second = lookup == "cache" and config.lookup.cache.second_level is not None
+    second = lookup == "cache" and config.lookup.cache.second_level is not None and config.app.engine != "packet"
     read = {
         "cache_ns": False, "slot_bytes": False, "tcam_ns": second, "second_level_ns": second,
         "switch_base_ns": lookup != "conventional", "conventional_switch_ns": lookup == "conventional",

@@ -226,6 +226,9 @@ def _unused(command: str, text: str) -> list[str]:
                 ("conventional", "", ["cache_ns", "tcam_ns", "switch_base_ns", "miss_penalty_ns"]),
                 ("cache", "lookup: {cache: {entries: 8, ways: 2, second_level: {entries: 64, ways: 4}}}\n",
                  ["cache_ns", "conventional_switch_ns"]),
+                ("cache, engine: packet",
+                 "lookup: {cache: {entries: 8, ways: 2, second_level: {entries: 64, ways: 4}}}\n",
+                 ["cache_ns", "tcam_ns", "conventional_switch_ns"]),
             )
         ),
         *(
