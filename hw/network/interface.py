@@ -47,7 +47,8 @@ class NetworkInterface(wiring.Component):
     """Takes requests while a place is free, and sends their replies (docs/definitions/replies.md).
 
     Requests use the lower half of the VCs, replies the upper one. The head of a reply has source and destination
-    exchanged and the tag of the request; its other flits have the data of the head.
+    exchanged and the tag of the request; its other flits have the data of the head. With ``rules.lengths`` the flits of
+    a request say how many its reply has.
 
     A flit that stands on ``channel`` in cycle x can be taken, and shows on ``host.out``, from x + 1 on; its credit goes
     back a cycle later. ``host.busy`` in cycle t: a flit of a reply is sent, which stands on ``channel`` in t + 1. What
@@ -72,6 +73,7 @@ class NetworkInterface(wiring.Component):
     def __init__(self, *, params: RouterParams, rules: ReplyRules):
         for name, limit, value, fine in (
             ("vcs", "own in hardware", "shared", rules.own),
+            ("sender", "own in hardware", "shared", not rules.one_sender),
             ("queue", "set in hardware", "null", rules.places > 0),
             ("delay_cycles", f"at most {_MOST_DELAY} in hardware", rules.delay_cycles,
              rules.delay_cycles <= _MOST_DELAY),
@@ -96,6 +98,7 @@ class NetworkInterface(wiring.Component):
         m = Module()
         p = self.params
         self.label = Signal(2 * p.address_bits + p.tag_bits)  # of the request whose tail is taken
+        self.flits = Signal(range(self.rules.longest + 1))  # of its reply, with lengths of their own
         self.asked = Signal()  # such a tail is taken
         self.left_place = Signal()  # a reply's tail is sent
         self._receiver(m)
@@ -147,23 +150,45 @@ class NetworkInterface(wiring.Component):
         request = taken & (vc < self.half)
         m.d.sync += places.eq(places + self.left_place - (request & kind[0]))
         self._labels(m, request, kind, vc, buffer.data[: len(self.label)])
+        if self.rules.lengths:
+            self._lengths(m, request, kind, vc)
+
+    def _of_vc(self, vc: Value) -> Value:
+        """Return the place of a VC of requests in an array."""
+        return vc[: max(1, ceil_log2(self.half))] if self.half > 1 else Const(0, 1)
+
+    def _lengths(self, m: Module, request: Value, kind: Value, vc: Value) -> None:
+        """Count the flits of the requests whose tails have not come; one flit more than the longest stands for more."""
+        most = max(length for length, _ in self.rules.lengths)
+        counts = Array(Signal(range(most + 2), name=f"taken{v}") for v in range(self.half))
+        before, now = counts[self._of_vc(vc)], Signal(range(most + 2), name="taken")
+        m.d.comb += now.eq(Mux(kind[0], 1, Mux(before > most, before, before + 1)))
+        with m.If(request):
+            m.d.sync += before.eq(now)
+        with m.Switch(now):
+            for length, reply in self.rules.lengths:
+                with m.Case(length):
+                    m.d.comb += self.flits.eq(reply)
+            with m.Default():
+                m.d.comb += self.flits.eq(1)
 
     def _labels(self, m: Module, request: Value, kind: Value, vc: Value, head: Value) -> None:
         """Keep destination, source and tag of the requests whose tails have not come."""
         kept = Array(Signal(len(self.label), name=f"label{v}") for v in range(self.half))
-        which = vc[: max(1, ceil_log2(self.half))] if self.half > 1 else Const(0, 1)
+        which = self._of_vc(vc)
         with m.If(request & kind[0]):
             m.d.sync += kept[which].eq(head)
         m.d.comb += [self.asked.eq(request & kind[1]), self.label.eq(Mux(kind[0], head, kept[which]))]
 
     def _queue(self, m: Module) -> tuple[Signal, Value]:
-        """Keep the replies in order: how many may leave, and the label of the first one."""
+        """Keep the replies in order: how many may leave, and the label of the first one, with its length behind it."""
         places = self.rules.places
-        words = Array(Signal(len(self.label), name=f"reply{k}") for k in range(places))
+        word = Cat(self.label, self.flits) if self.rules.lengths else self.label
+        words = Array(Signal(len(word), name=f"reply{k}") for k in range(places))
         write, read = (Signal(range(max(2, places)), name=name) for name in ("next_reply", "first_reply"))
         self.ripe = Signal(range(places + 1))  # replies that have been created
         with m.If(self.asked):
-            m.d.sync += words[write].eq(self.label)
+            m.d.sync += words[write].eq(word)
         for pointer, moves in ((write, self.asked), (read, self.left_place)):
             with m.If(moves):
                 m.d.sync += pointer.eq(Mux(pointer == places - 1, 0, pointer + 1))
@@ -173,12 +198,13 @@ class NetworkInterface(wiring.Component):
             m.d.sync += delayed.eq(Cat(self.asked, delayed)[:-1])
             created = delayed[-1]
         m.d.sync += self.ripe.eq(self.ripe + created - self.left_place)
-        return self.ripe, words[read]
+        return self.ripe, Value.cast(words[read])
 
-    def _sender(self, m: Module, ripe: Value, label: Value) -> None:
+    def _sender(self, m: Module, ripe: Value, reply: Value) -> None:
         """Send the first reply, a flit a cycle while there are credits; let requests of the host pass beside it."""
         p, channel, host = self.params, self.channel, self.host
-        going = send_packets(m, p, channel, range(self.half, p.vcs), self.rules.flits, ripe, "reply_turn")
+        flits = reply[len(self.label) :] if self.rules.lengths else self.rules.flits
+        going = send_packets(m, p, channel, range(self.half, p.vcs), flits, ripe, "reply_turn")
         first, sends, last, where = going
         m.d.comb += [self.left_place.eq(sends & last), host.busy.eq(sends)]
         sent = Signal()
@@ -189,7 +215,7 @@ class NetworkInterface(wiring.Component):
             sent.eq(sends),
             view.kind.eq(Cat(first, last)),
             view.vc.eq(where + self.half),
-            view.data.eq(self._data(label)),
+            view.data.eq(self._data(reply[: len(self.label)], flits)),
         ]
         m.d.comb += [
             channel.in_valid.eq(sent | host.in_valid),
@@ -198,10 +224,10 @@ class NetworkInterface(wiring.Component):
             host.in_credit_vc.eq(channel.in_credit_vc),
         ]
 
-    def _data(self, label: Value) -> Value:
+    def _data(self, label: Value, flits: Value | int) -> Value:
         """Return the data of a reply to the request with this destination, source and tag."""
         p, a = self.params, self.params.address_bits
         fields = [label[a : 2 * a], label[:a], label[2 * a :]]
         if p.switching == "vct":
-            fields.append(Const(self.rules.flits, p.length_bits))
+            fields.append(sized(Value.cast(flits), p.length_bits))
         return sized(Cat(*fields), p.width_bits)

@@ -23,7 +23,7 @@ class Sending(NamedTuple):
 
 
 def send_packets(
-    m: Module, params: RouterParams, channel: Any, vcs: Sequence[int], flits: int, ripe: Value, turn_name: str
+    m: Module, params: RouterParams, channel: Any, vcs: Sequence[int], flits: Value | int, ripe: Value, turn_name: str
 ) -> Sending:
     """Send a flit a cycle while there are credits; the VCs take turns (docs/definitions/router.md, Hosts).
 
@@ -37,8 +37,8 @@ def send_packets(
         Gives credits back.
     vcs : sequence of int
         That packets may take.
-    flits : int
-        Of each packet.
+    flits : Value or int
+        Of each packet; a value is that of the next one.
     ripe : Value
         Not 0: a packet may leave.
     turn_name : str
@@ -47,7 +47,7 @@ def send_packets(
     own = HostVcs(params, vcs)
     turn = RoundRobin(width=len(vcs))
     setattr(m.submodules, turn_name, turn)
-    left = Signal(range(flits + 1))  # flits of the packet under way
+    left = Signal(len(flits) if isinstance(flits, Value) else range(flits + 1))  # flits of the packet under way
     kept = Signal(max(1, ceil_log2(len(vcs))))
     where = Signal(len(kept))
     first, sends, last = Signal(), Signal(), Signal()

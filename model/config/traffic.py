@@ -164,10 +164,14 @@ class ReplyConfig(Section):
 
     flits: Count = 1
     """Length of a reply."""
-    delay_cycles: Count = 1
-    """Cycles from the arrival of a request's tail to the creation of its reply."""
+    lengths: tuple[Count, ...] = ()
+    """Length of the reply to a request of each of `packet_lengths` instead."""
+    delay_cycles: Annotated[int, Field(ge=0, le=65535)] = 1
+    """Cycles from the arrival of a request's tail to the creation of its reply; with 0 it leaves a cycle later, too."""
     vcs: Literal["own", "shared"] = "own"
     """Requests use the lower half of the virtual channels and replies the upper one, or both use all."""
+    sender: Literal["own", "shared"] = "own"
+    """Replies have a sender of their own, and go first; or a host sends packet by packet, replies before requests."""
     queue: Count | None = None
     """Replies that a host can keep; a request whose reply has no place waits outside (default: no limit)."""
 
@@ -308,6 +312,10 @@ class TrafficConfig(Section):
             yield Problem("reply", f"is for message_packets=1 only, not {self.message_packets}")
         if self.reply is not None and self.acknowledge is not None:
             yield Problem("acknowledge", "cannot stand together with reply")
+        if self.reply is not None and self.reply.sender == "shared" and self.reply.queue is not None:
+            yield Problem("reply.queue", "cannot stand together with sender=shared: replies wait behind requests there")
+        if self.reply is not None and self.reply.lengths:
+            yield from _reply_length_problems(self.reply, self.packet_lengths)
         if len(self.packet_lengths) != len(self.packet_weights):
             reason = f"must be as many as packet_lengths={len(self.packet_lengths)}, not {len(self.packet_weights)}"
             yield Problem("packet_weights", reason)
@@ -321,6 +329,11 @@ class TrafficConfig(Section):
     def highest_load(self) -> float:
         """Most flits per host and cycle that the source offers: `on_off` pauses between bursts for a cycle or more."""
         return self.burst_load * self.burst_cycles / (self.burst_cycles + 1) if self.source == "on_off" else 1.0
+
+    def reply_lengths(self) -> dict[int, int]:
+        """Length of a request → length of its reply, in flits; empty: all replies have `reply.flits`."""
+        lengths = () if self.reply is None else self.reply.lengths
+        return dict(zip(self.packet_lengths, lengths, strict=True)) if lengths else {}
 
     def longest_flits(self) -> int:
         """Length of the longest packet of a source in flits."""
@@ -343,6 +356,18 @@ class TrafficConfig(Section):
             return sum(length * weight for length, weight in pairs) / sum(self.packet_weights)
         low, high = self.packet_range or (self.packet_flits, self.packet_flits)
         return (low + high) / 2
+
+
+def _reply_length_problems(reply: ReplyConfig, packet_lengths: tuple[int, ...]) -> Iterator[Problem]:
+    """Return why the length of a request does not say how long its reply is."""
+    if "flits" in reply.model_fields_set:
+        yield Problem("reply.flits", "cannot stand together with lengths")
+    if len(reply.lengths) != len(packet_lengths):
+        reason = f"must be as many as packet_lengths={len(packet_lengths)}, not {len(reply.lengths)}"
+        yield Problem("reply.lengths", reason)
+    twice = [length for length in packet_lengths if packet_lengths.count(length) > 1]
+    if twice:
+        yield Problem("packet_lengths", f"must differ with reply.lengths; {twice[0]} stands there twice")
 
 
 def quality_problems(router: RouterConfig, routing: RoutingConfig, traffic: TrafficConfig) -> Iterator[Problem]:

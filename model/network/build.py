@@ -166,7 +166,7 @@ def script_flits(source: SourceParameters, filled: dict[str, NDArray[Any]]) -> i
     """Flits of all listed packets and of the replies to them; 0 without a list."""
     if source.kind != SCRIPT or source.script is None:
         return 0
-    replies = 0 if source.replies is None else len(source.script[0]) * source.replies.flits
+    replies = 0 if source.replies is None else int(source.replies.flits_of(source.script[3]).sum())
     return int(filled["script_length"].sum()) + replies
 
 

@@ -272,8 +272,9 @@ class SourceParameters:
     @property
     def longest(self) -> int:
         """Longest packet in flits."""
-        answers = (self.replies, self.acknowledges)
-        return max(self._longest_created, *(0 if each is None else each.flits for each in answers))
+        replies = 0 if self.replies is None else self.replies.longest
+        acknowledges = 0 if self.acknowledges is None else self.acknowledges.flits
+        return max(self._longest_created, replies, acknowledges)
 
     @property
     def _longest_created(self) -> int:

@@ -209,10 +209,14 @@ class Sender:
         self._vc = 0
         self._pointer = 0
 
+    def is_due(self, cycle: int) -> bool:
+        """Whether a packet has been created."""
+        return bool(self.queue) and self.queue[0].created <= cycle
+
     def _open_vcs(self, cycle: int) -> list[int]:
         """Return the VCs that the packet at the head of the queue can take in this cycle."""
         link = self._link
-        if not self.queue or self.queue[0].created > cycle:
+        if not self.is_due(cycle):
             return []
         need = self.queue[0].flits if link.params.switching == "vct" else 1
         return [w for w in self._vcs if link.free[w] and link.credits[w] >= need]

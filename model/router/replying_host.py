@@ -46,6 +46,8 @@ class ReplyingHost(HostModel):
         self._turn = 0
         self._places = rules.places
         self._heads: list[_Head | None] = [None] * params.vcs  # requests whose tail has not come, by VC
+        self._came = [0] * params.vcs  # of these that have come
+        self._sending: Sender | None = None  # with one sender for both: of which a packet is under way
 
     @property
     def idle(self) -> bool:
@@ -83,25 +85,38 @@ class ReplyingHost(HostModel):
         flit = self._waiting[vc].popleft()
         if flit.is_head and not self._is_reply(flit):
             self._places -= 1
-            self._heads[vc] = self._read(flit.data)
+            self._heads[vc], self._came[vc] = self._read(flit.data), 0
+        self._came[vc] += 1
         head = self._heads[vc]
         if flit.is_tail and head is not None:
             self._heads[vc] = None
-            self._answer(cycle, head)
+            self._answer(cycle, head, self.rules.reply_flits(self._came[vc]))
         return flit
 
-    def _answer(self, cycle: int, head: _Head) -> None:
-        """Create the reply to a request whose tail is taken in this cycle."""
+    def _answer(self, cycle: int, head: _Head, flits: int) -> None:
+        """Create the reply, of so many flits, to a request whose tail is taken in this cycle."""
         p, rules = self.params, self.rules
         tag = head.tag if rules.own else head.tag | 1 << p.tag_bits - 1
         data = head.source | head.destination << p.address_bits | tag << 2 * p.address_bits
         if p.switching == "vct":
-            data |= rules.flits << 2 * p.address_bits + p.tag_bits
-        self._replies.queue.append(Packet(cycle + rules.delay_cycles, data, rules.flits, data))
+            data |= flits << 2 * p.address_bits + p.tag_bits
+        leaves = cycle + max(rules.delay_cycles, 1)
+        self._replies.queue.append(Packet(leaves, data, flits, data))
 
     def _send(self, cycle: int) -> Flit | None:
+        if self.rules.one_sender:
+            return self._send_in_turn(cycle)
         flit = self._replies.send(cycle)
         if flit is None:
             return super()._send(cycle)
         self._places += flit.is_tail
+        return flit
+
+    def _send_in_turn(self, cycle: int) -> Flit | None:
+        """Send of the packet under way; between two packets a reply that can leave goes before a request."""
+        if self._sending is None:
+            self._sending = next((each for each in (self._replies, self._sender) if each.is_due(cycle)), None)
+        flit = None if self._sending is None else self._sending.send(cycle)
+        if flit is not None and flit.is_tail:
+            self._sending = None
         return flit

@@ -6,6 +6,7 @@ from numpy.typing import NDArray
 from hopforge.model.network.core.kinds import RECEIVED, TAIL
 from hopforge.model.network.parts.class_sources import CLASS_NUMBER_BITS
 from hopforge.model.network.parts.replies import REPLY_NUMBER
+from hopforge.model.network.parts.reply_arrays import Replies
 from hopforge.model.network.settings import Script
 
 #: of a packet, below its source
@@ -21,8 +22,8 @@ class LoggedPackets:
         The list, by host.
     rows : ndarray, int64[event, 6]
         The log.
-    reply_flits : int
-        Length of the reply to each, 0: none.
+    replies : Replies, optional
+        To each of them.
     script_class : ndarray, optional
         Class of traffic of each listed packet; the list then is by host and class.
 
@@ -40,7 +41,7 @@ class LoggedPackets:
         self,
         script: Script,
         rows: NDArray[np.int64],
-        reply_flits: int,
+        replies: Replies | None,
         script_class: NDArray[np.int64] | None = None,
     ) -> None:
         self.script = script
@@ -51,12 +52,12 @@ class LoggedPackets:
             sources = np.arange(len(hosts) * self._classes)
             self._before = np.searchsorted(script[0] * self._classes + script_class, sources)
         self.asked = np.zeros(0, np.int64)
-        if reply_flits:
+        if replies is not None:
             ends = (rows[:, 1] == RECEIVED) & (rows[:, 5] & TAIL != 0) & (rows[:, 4] & REPLY_NUMBER == 0)
             host = rows[ends, 2]
             self.asked = self._listed(rows[ends, 4])[np.argsort(host, kind="stable")]
             self._replies_before = np.searchsorted(np.sort(host), hosts)
-        lengths = np.concatenate([script[3], np.full(len(self.asked), reply_flits)])
+        lengths = script[3] if replies is None else np.concatenate([script[3], replies.flits_of(script[3][self.asked])])
         self.first = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
 
     @property

@@ -29,6 +29,7 @@ from hopforge.sim.benches.setup_writes import setup_writes
 from hopforge.sim.drive.replay import WORD_BITS, Output, Replay
 from hopforge.sim.drive.router import flit_words
 from hopforge.sim.run.simulation import Simulation
+from hopforge.sim.run.sources import replies
 
 __all__ = ["NetworkTraffic", "RecordedNetwork", "record_network"]
 
@@ -128,8 +129,7 @@ def record_network(config: Config, traffic: NetworkTraffic, setup: NetworkSetup 
     component = network_component(design)
     run, rows = _run(config, design.plain_topology, ready, traffic)
     own, acknowledges = _of_hosts(rows, topology.hosts)
-    packets = LoggedPackets(script, own, 0 if config.traffic.reply is None else config.traffic.reply.flits,
-                            ready.script_class)  # fmt: skip
+    packets = LoggedPackets(script, own, replies(config), ready.script_class)
     logs = {kind: _of_kind(own, kind, packets) for kind in (SENT, RECEIVED, GRANTED, DRAINED)}
     if config.traffic.acknowledge is not None:
         sent, taken = np.zeros((2, packets.first[-1]), np.int64)
@@ -157,8 +157,8 @@ def _run(
     config: Config, topology: Topology | None, ready: NetworkSetup, traffic: NetworkTraffic
 ) -> tuple[Simulation, NDArray[np.int64]]:
     """Run until everything has arrived; returns the log's rows."""
-    reply, script = config.traffic.reply, ready.script
-    flits = int(script[3].sum()) + (0 if reply is None else len(script[0]) * reply.flits)
+    answers, script = replies(config), ready.script
+    flits = int(script[3].sum()) + (0 if answers is None else int(answers.flits_of(script[3]).sum()))
     capacity = _EVENTS_PER_FLIT * flits
     while True:
         run = Simulation(

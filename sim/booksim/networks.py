@@ -10,6 +10,7 @@ from hopforge.sim.booksim import graphs
 from hopforge.sim.booksim.anynet import read_network
 from hopforge.sim.booksim.graphs import Graph
 from hopforge.sim.booksim.keys import Settings
+from hopforge.sim.booksim.reads_writes import routed_vcs
 from hopforge.sim.booksim.supplement import Supplement
 
 #: routers of a network whose tables are computed here
@@ -78,9 +79,10 @@ def _routing(settings: Settings, kind: str, known: dict[str, dict[str, Any]], la
 
 def _even_vcs(settings: Settings, shares: int) -> None:
     """Refuse numbers of virtual channels that BookSim's classes would overlap in, or that they do not fit."""
-    vcs = settings.whole("num_vcs")
+    vcs = routed_vcs(settings)
     if vcs % shares:
-        settings.refuse("num_vcs", f"the classes of BookSim's routing overlap unless it is a multiple of {shares}")
+        what = "half of it" if vcs < settings.whole("num_vcs") else "it"  # the other half: replies
+        settings.refuse("num_vcs", f"the classes of BookSim's routing overlap unless {what} is a multiple of {shares}")
 
 
 #: how many classes of virtual channels an algorithm divides them into

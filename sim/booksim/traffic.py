@@ -5,6 +5,7 @@ from math import gcd
 from typing import Any
 
 from hopforge.model.config.traffic import CLASSES_MAX
+from hopforge.sim.booksim import reads_writes
 from hopforge.sim.booksim.keys import Settings, items, with_parameters
 from hopforge.sim.booksim.random_numbers import draw_permutation
 from hopforge.sim.booksim.supplement import Supplement
@@ -16,12 +17,6 @@ _SAME = {
 }  # fmt: skip
 _POWER_OF_TWO = ("bitcomp", "transpose", "bitrev", "shuffle")
 _TAPERED_HOSTS = 64
-_READ_WRITE = (
-    "write_fraction", "read_request_begin_vc", "read_request_end_vc", "write_request_begin_vc", "write_request_end_vc",
-    "read_reply_begin_vc", "read_reply_end_vc", "write_reply_begin_vc", "write_reply_end_vc", "read_request_subnet",
-    "read_reply_subnet", "write_request_subnet", "write_reply_subnet", "read_request_size", "write_request_size",
-    "read_reply_size", "write_reply_size",
-)  # fmt: skip
 _BURST = ("burst_alpha", "burst_beta", "burst_r1")
 _MOST_FLITS = 65535
 #: destinations in a configuration, which holds at most 1 MiB
@@ -40,9 +35,9 @@ def translate_traffic(
     """
     classes = settings.at_least("classes", 1, CLASSES_MAX)
     settings.must_be("priority", "none", "hopforge's packets have no priorities")
-    if any(_numbers(settings, "use_read_write", classes)):
-        settings.refuse("use_read_write", "hopforge does not translate BookSim's reads and writes; see traffic.reply")
-    settings.no_effect("no reads and writes", *_READ_WRITE)
+    paired = reads_writes.asked(settings)
+    if not paired:
+        reads_writes.say_without_effect(settings)
     _say_without_effect(settings, classes, beside)
     measured = _numbers(settings, "measure_stats", classes)
     if not any(measured):
@@ -52,8 +47,12 @@ def translate_traffic(
             settings.no_effect("every class has columns of its own", "measure_stats")
         return _classes(settings, hosts, beside, classes)
     traffic = _pattern(settings, 0, hosts, beside)
-    packets, mean = _packets(settings, 0)
-    load = _load(settings, 0, mean)
+    if paired:
+        packets, mean, counted = reads_writes.translate_reads_writes(settings)
+    else:
+        packets, mean = _packets(settings, 0)
+        counted = mean
+    load = _load(settings, 0, mean, counted)
     return traffic | packets | _source(settings, 0, load, mean), _checked_load(settings, load)
 
 
@@ -68,7 +67,7 @@ def _classes(settings: Settings, hosts: int, beside: Supplement, count: int) -> 
         pattern, (packets, mean) = _pattern(settings, number, hosts, beside), _packets(settings, number)
         if "packet_flits" not in packets:
             settings.refuse("packet_size", "packets of a class have one size in hopforge")
-        loads.append(_load(settings, number, mean))
+        loads.append(_load(settings, number, mean, mean))
         if _source(settings, number, loads[-1], mean):
             settings.refuse("injection_process", "classes are bernoulli in hopforge")
         classes.append({"name": f"class{number}", "pattern": pattern.pop("pattern"), **packets})
@@ -268,14 +267,14 @@ def _whole(settings: Settings, key: str, text: str) -> int:
     return int(text)
 
 
-def _load(settings: Settings, number: int, mean: float) -> float:
-    """Return what injection_rate offers, flits per terminal and cycle."""
+def _load(settings: Settings, number: int, mean: float, counted: float) -> float:
+    """Return what injection_rate offers, flits per terminal and cycle; BookSim counts packets as of `counted` flits."""
     found = _one(settings, "injection_rate", number)
     try:
         (rate,) = map(float, found) if found else (settings.number("injection_rate"),)
     except ValueError:
         settings.refuse("injection_rate", "must be one number for each class")
-    return rate if settings.whole("injection_rate_uses_flits") else rate * mean
+    return rate / counted * mean if settings.whole("injection_rate_uses_flits") else rate * mean
 
 
 def _checked_load(settings: Settings, load: float) -> float:

@@ -80,7 +80,11 @@ def check_bursts(config: Config, load: float) -> None:
 def replies(config: Config) -> Replies | None:
     """Section `traffic.reply`."""
     reply = config.traffic.reply
-    return None if reply is None else Replies(reply.flits, reply.delay_cycles, reply.queue or 0)
+    if reply is None:
+        return None
+    return Replies(
+        reply.flits, reply.delay_cycles, reply.queue or 0, config.traffic.reply_lengths(), reply.sender == "shared"
+    )
 
 
 def spraying(config: Config) -> Spraying | None:

@@ -108,6 +108,16 @@ def test_what_is_no_network_is_refused(graph: object, reason: str) -> None:
     assert len(caught.value.mistakes) == 1
 
 
+def test_hosts_stand_in_the_graph_or_beside_it() -> None:
+    graph = nx.cycle_graph(4)
+    for router in range(4):
+        graph.add_node(f"h{router}", kind="host")
+        graph.add_edge(router, f"h{router}")
+    assert built(hf.network(graph)).hosts == 4
+    with pytest.raises(hf.UserError, match="says itself where its 4 hosts are; leave hosts_per_router out"):
+        hf.network(graph, hosts_per_router=2)
+
+
 def test_wrong_sections_are_told() -> None:
     ring = nx.cycle_graph(4)
     with pytest.raises(hf.ConfigError, match=r"^<python>: router\.vcs: must be at most 16, not 99$"):

@@ -100,8 +100,10 @@ _SETTINGS = [
     ("learn", "i8"),
     ("lookup", "i8"),  # address of the lookup engines (lookup_state.LOOKUPS), 0: routes come from tables
     ("lookup_step", "i8"),  # ... and of the function that moves them on
-    ("reply_flits", "i8"),
+    ("reply_flits", "i8"),  # 0: by the length of the request
+    ("reply_early", "i8"),  # 1: a reply is created a cycle before it can leave
     ("reply_delay", "i8"),  # cycles
+    ("one_sender", "i8"),  # 1: a host sends a reply or a request, packet after packet
     ("reply_places", "i8"),  # of a host, 0: no limit
     ("ack_flits", "i8"),
     ("ack_delay", "i8"),  # cycles
@@ -315,6 +317,7 @@ ARRAYS: dict[str, np.dtype[Any]] = {
     "reorder_histogram": np.dtype("int64"),  # int64[spray_records.HISTOGRAMS, bins]
     "rank": RANK,  # RANK[ranks]
     "replier": REPLIER,  # REPLIER[hosts]
+    "reply_length": np.dtype("int32"),  # int32[flits]: of the reply to a request of so many flits
     "outside": np.dtype("int32"),  # int32[hosts, 16, B]: flits that wait at a host for a place
     "outside_first": np.dtype("int32"),  # int32[hosts, 16]: ... the first of them
     "outside_flits": np.dtype("int32"),  # int32[hosts, 16]: ... their number

@@ -4,13 +4,13 @@ from numba import int64, uint64
 
 from hopforge.model.kernel.bits import bit_of, first_at_or_after
 from hopforge.model.kernel.compile import c_kernel, inlined, inner
-from hopforge.model.kernel.memory import int32s
+from hopforge.model.kernel.memory import int32s, int64s
 from hopforge.model.network.core.events import take_flit
 from hopforge.model.network.core.hooks import ARRIVED, CREATED, HOOK_SIGNATURE, TAKE
 from hopforge.model.network.core.kinds import HEAD, HOST_VC_BITS
 from hopforge.model.network.core.layouts import REPLIES, REQUESTS, ROUND_TRIPS
 from hopforge.model.network.core.net_record import Net
-from hopforge.model.network.core.records import packet_at, replier_at
+from hopforge.model.network.core.records import host_at, packet_at, replier_at
 from hopforge.model.network.parts.class_counts import count_class
 from hopforge.model.network.parts.second_sender import queue_packet, send_queued
 
@@ -28,7 +28,7 @@ def make_reply(net: Net, p: int, now: int) -> None:
     replier = replier_at(net, h)
     packet.dst = packet.src
     packet.src = h
-    packet.length = net.reply_flits
+    packet.length = net.reply_flits if net.reply_flits != 0 else int32s(net.reply_length)[packet.length]
     packet.part = packet.created
     packet.created = now + net.reply_delay
     packet.number = REPLY_NUMBER | int64(replier.made)
@@ -97,6 +97,18 @@ def take_one(net: Net, h: int, now: int) -> None:
     take_flit(net, target, flit, now)
 
 
+@inner
+def take_turns(net: Net, h: int, now: int) -> None:
+    """Let host `h`, which sends packet after packet, send of a reply unless a request is its packet."""
+    if host_at(net, h).packet >= 0:
+        return
+    send_queued(net, h, now)
+    replier = replier_at(net, h)
+    waits = replier.first >= 0 and packet_at(net, int64(replier.first)).created + net.reply_early <= now
+    if replier.packet >= 0 or waits:  # no request becomes its packet in this cycle
+        int64s(net.host_wake)[h] = max(int64s(net.host_wake)[h], now + 1)
+
+
 @c_kernel(HOOK_SIGNATURE)
 def answer(net: Net, event: int, a: int, b: int) -> int:
     """Follow requests to their replies: the hook `messages`."""
@@ -117,6 +129,10 @@ def serve_hosts(net: Net, event: int, a: int, b: int) -> int:
         replier = replier_at(net, h)
         if replier.outside > 0:
             take_one(net, h, a)
-        if (replier.packet >= 0 or replier.first >= 0) and send_queued(net, h, a) >= 0:
+        if replier.packet < 0 and replier.first < 0:
+            continue
+        if net.one_sender != 0:
+            take_turns(net, h, a)
+        elif send_queued(net, h, a) >= 0:
             replier.places -= 1 if net.reply_places != 0 else 0
     return 0

@@ -1,8 +1,11 @@
 """What hosts send back, as arrays for the kernel (docs/definitions/replies.md)."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hopforge.model.kernel.histogram import HISTOGRAM_BINS
 from hopforge.model.network.core.kinds import HOST_VC_BITS
@@ -20,14 +23,39 @@ class Replies:
     flits : int
         Length of a reply.
     delay_cycles : int
-        From the arrival of a request's tail to the creation of its reply, at least 1.
+        From the arrival of a request's tail to the creation of its reply.
     places : int
         Replies that a host can keep, 0: no limit.
+    lengths : dict
+        Length of a request → length of its reply instead; empty: `flits` for all.
+    one_sender : bool
+        A host sends packet after packet, replies before requests.
     """
 
     flits: int = 1
     delay_cycles: int = 1
     places: int = 0
+    lengths: Mapping[int, int] = field(default_factory=dict)
+    one_sender: bool = False
+
+    @property
+    def longest(self) -> int:
+        """Flits of the longest reply."""
+        return max(self.lengths.values(), default=self.flits)
+
+    def flits_of(self, requests: NDArray[Any]) -> NDArray[np.int64]:
+        """Lengths of the replies to requests of these lengths, int64[request], in flits."""
+        if not self.lengths:
+            return np.full(len(requests), self.flits)
+        return _by_request(self.lengths)[requests].astype(np.int64)
+
+
+def _by_request(lengths: Mapping[int, int]) -> NDArray[np.int32]:
+    """Length of a reply by that of its request."""
+    table = np.zeros(max(lengths, default=0) + 1, np.int32)
+    for request, reply in lengths.items():
+        table[request] = reply
+    return table
 
 
 def put_replies(state: NetState, replies: Replies) -> None:
@@ -44,5 +72,8 @@ def put_replies(state: NetState, replies: Replies) -> None:
     state.put("class_histogram", np.zeros(CLASSES * HISTOGRAM_BINS, np.int64))
     state.put_function("messages", answer)
     state.put_function("replies", serve_hosts)
+    state.put("reply_length", _by_request(replies.lengths))
     s = state.record
-    s["reply_flits"], s["reply_delay"], s["reply_places"] = replies.flits, replies.delay_cycles, replies.places
+    s["reply_flits"] = 0 if replies.lengths else replies.flits
+    s["reply_delay"], s["reply_places"] = replies.delay_cycles, replies.places
+    s["reply_early"], s["one_sender"] = int(replies.delay_cycles == 0), int(replies.one_sender)

@@ -30,7 +30,7 @@ def begin_packet(net: Net, h: int, now: int) -> int:
     host, replier = host_at(net, h), replier_at(net, h)
     p = int64(replier.first)
     packet = packet_at(net, p)
-    if packet.created > now:
+    if packet.created + net.reply_early > now:
         net.last_move = now  # the host works on it: this is no deadlock
         return 0
     v = free_host_vc(net, h, p, host.reply_mask, int64(replier.pointer))

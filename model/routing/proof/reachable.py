@@ -400,7 +400,10 @@ class Exploration:
 def packet_lengths(state: NetState) -> NDArray[np.int64]:
     """Lengths of packets that the hosts of a network can create, int64[...], in flits."""
     lengths = _source_lengths(state)
-    return lengths if not state["replies"] else np.union1d(lengths, [int(state["reply_flits"])])
+    if not state["replies"]:
+        return lengths
+    made = [int(state["reply_flits"])] if state["reply_flits"] else state["reply_length"]
+    return np.setdiff1d(np.union1d(lengths, made), [0])
 
 
 def _source_lengths(state: NetState) -> NDArray[np.int64]:

@@ -49,7 +49,8 @@ def network(
     ConfigError
         A section is wrong.
     UserError
-        The graph is directed, disconnected, empty, or has a link of a router to itself.
+        The graph is directed, disconnected, empty, has a link of a router to itself, or hosts beside
+        `hosts_per_router`.
 
     Examples
     --------
@@ -66,6 +67,9 @@ def network(
         raise TypeError(f"expected a graph of networkx or an adjacency matrix, not the class {graph.__name__}")
     data = from_networkx(graph, _NAME) if hasattr(graph, "is_directed") else _matrix(graph)
     check_connected(data.edges, data.routers, _NAME)
+    if hosts_per_router is not None and data.host_router is not None:
+        known = len(data.host_router)
+        raise TopologyError(_NAME, f"says itself where its {known} hosts are; leave hosts_per_router out")
     path = keep_graph(name, _node_link(data))
     topology: dict[str, Any] = {"kind": "edge_list", "file": str(path), "format": "node_link"}
     if hosts_per_router is not None:

@@ -22,6 +22,11 @@ CASES = {
         {"switching": "vct", "vc_release": "credits", "buffer_flits": 5, "vcs": 6, "length_bits": 3},
         ReplyRules(4, 3, places=2),
     ),
+    "as long as the request says": ({}, ReplyRules(delay_cycles=0, places=2, lengths=((1, 4), (3, 2)))),
+    "cut-through, as long as the request says": (
+        {"switching": "vct", "vc_release": "credits", "buffer_flits": 5, "vcs": 2},
+        ReplyRules(places=3, lengths=((2, 3), (4, 5), (3, 1))),
+    ),
 }
 
 

@@ -27,7 +27,13 @@ REPLIES = {
     "own, two places": "{flits: 2, delay_cycles: 9, queue: 2}",
     "shared": "{flits: 3, vcs: shared}",
     "shared, places": "{flits: 1, vcs: shared, queue: 60}",
+    "at once": "{flits: 2, delay_cycles: 0, queue: 3}",
+    "by the request": "{lengths: [2, 1, 6, 3], delay_cycles: 0, queue: 2}",
+    "shared, by the request": "{lengths: [4, 2, 1, 1], vcs: shared}",
+    "one sender": "{lengths: [5, 1, 3, 2], delay_cycles: 0, sender: shared}",
+    "one sender, later": "{flits: 2, delay_cycles: 7, vcs: shared, sender: shared}",
 }
+BY_REQUEST = "packet_lengths: [1, 2, 3, 4], packet_weights: [1, 1, 1, 1], "
 ROUTERS = {
     "wormhole": "",
     "cut-through": "switching: vct, buffer_flits: 6, vc_release: credits",
@@ -37,6 +43,9 @@ ROUTERS = {
 CASES = [
     *(("torus", reply, "wormhole") for reply in REPLIES),
     *(("torus", "own, one place", router) for router in ("cut-through", "slow", "free queue")),
+    *(("torus", "by the request", router) for router in ("cut-through", "slow", "free queue")),
+    *(("torus", "one sender", router) for router in ("cut-through", "slow", "free queue")),
+    ("adaptive mesh", "one sender, later", "slow"),
     ("torus", "shared", "cut-through"),
     ("adaptive mesh", "own, two places", "wormhole"),
     ("fat tree", "own, one place", "slow"),
@@ -49,10 +58,10 @@ def test_simulator_equals_golden_hosts(network: str, reply: str, router: str) ->
     config = parse_config(
         f"name: test\ntopology: {topology_text}\nrouting: {routing}\n"
         f"router: {{vcs: {vcs}, flit_bits: 96, tag_bits: 16, {ROUTERS[router]}}}\n"
-        f"traffic: {{reply: {REPLIES[reply]}}}\n"
+        f"traffic: {{{BY_REQUEST if 'lengths' in REPLIES[reply] else ''}reply: {REPLIES[reply]}}}\n"
     )
-    answers = config.traffic.reply
-    assert answers is not None
+    rules = reply_rules(config)
+    assert rules is not None
     rng = np.random.default_rng(7)
     hosts = network_topology(config).hosts
     count = 40 * hosts
@@ -63,7 +72,7 @@ def test_simulator_equals_golden_hosts(network: str, reply: str, router: str) ->
     run = Simulation(config, 0.1, 1, script=script, log_events=200_000, check=False)
     run.advance(6000)
     run.check_conservation()
-    total = int(script[3].sum()) + count * answers.flits
+    total = int(script[3].sum()) + sum(map(rules.reply_flits, script[3].tolist()))
     assert run.state.flits_in_flight == 0
     assert int(run.state["flits_ejected"]) == total
     log = run.state["log"].reshape(-1, 6)[: int(run.state["log_length"])]
@@ -82,8 +91,6 @@ def test_simulator_equals_golden_hosts(network: str, reply: str, router: str) ->
         head = target | host << p.address_bits | len(queues[host]) << 2 * p.address_bits
         head |= flits << 2 * p.address_bits + p.tag_bits if p.switching == "vct" else 0
         queues[host].append(Packet(created, head, flits))
-    rules = reply_rules(config)
-    assert rules is not None
     ends = topology_hosts(topology)
     latency = config.router.host_latency_cycles
     models = [ReplyingHost(params[e.router], queue, rules, latency) for e, queue in zip(ends, queues, strict=True)]

@@ -13,6 +13,7 @@ from hopforge.gen.design.configured import whole_network_design
 from hopforge.model.config import Config, load_config, parse_config
 from hopforge.model.errors import UserError
 from hopforge.model.network.core.kinds import RECEIVED, SENT
+from hopforge.model.router.reply_rules import reply_rules
 from hopforge.sim.benches.network import NetworkTraffic, RecordedNetwork, record_network
 from hopforge.sim.cosim import network as module
 from hopforge.sim.cosim.network import cosim_network
@@ -180,22 +181,29 @@ REPLIES = {
         "vcs: 4, buffer_flits: 5, switching: vct, vc_release: credits, host_latency_cycles: 2, link_latency_cycles: 3",
         "flits: 4, delay_cycles: 1, queue: 3",
     ),
+    "by the request": ("vcs: 2, buffer_flits: 3", "lengths: [4, 1, 2, 6], delay_cycles: 0, queue: 2"),
 }
 
 
-@pytest.mark.parametrize("name", ["wormhole", pytest.param("cut-through, long links", marks=pytest.mark.study)])
+@pytest.mark.parametrize(
+    "name", ["wormhole", pytest.param("cut-through, long links", marks=pytest.mark.study), "by the request"]
+)
 def test_hardware_answers_as_the_simulator(name: str) -> None:
     router, reply = REPLIES[name]
     config = parse_config(
         "name: pair\ntopology: {kind: mesh, radices: [2, 1]}\n"
-        f"router: {{{router}}}\ntraffic: {{packet_range: [1, 4], reply: {{{reply}}}}}"
+        f"router: {{{router}}}\n"
+        f"traffic: {{packet_lengths: [1, 2, 3, 4], packet_weights: [1, 1, 1, 1], reply: {{{reply}}}}}"
     )
+    rules = reply_rules(config)
+    assert rules is not None
     network = record_network(config, NetworkTraffic(load=0.4, cycles=60, seed=3))
-    requests = network.packets // 2
-    assert requests > 10
-    assert sum(int(column(network.replay, f"host__{h}__in_valid").sum()) for h in range(2)) < network.flits
+    assert network.packets > 20
+    requested = sum(int(column(network.replay, f"host__{h}__in_valid").sum()) for h in range(2))
     busy = sum(int(column(network.replay, f"host__{h}__busy").sum()) for h in range(2))
-    assert busy == requests * int(reply[7])
+    assert busy == network.flits - requested > 0
+    if not rules.lengths:
+        assert busy == network.packets // 2 * rules.flits
     result = replay_amaranth(network.component, network.replay)
     assert result.first is None, str(result.first)
 
@@ -212,6 +220,7 @@ def test_ties_that_draw(options: str) -> None:
 @pytest.mark.parametrize(
     ("reply", "message"),
     [
+        ("{sender: shared}", "traffic.reply.sender must be own in hardware, not shared"),
         ("{queue: 1, vcs: shared}", "traffic.reply.vcs must be own in hardware, not shared"),
         ("{}", "traffic.reply.queue must be set in hardware, not null"),
         ("{queue: 1, delay_cycles: 2000}", "traffic.reply.delay_cycles must be at most 1024 in hardware, not 2000"),

@@ -5,6 +5,7 @@ import pytest
 
 from hopforge.model.config import ConfigError, parse_config
 from hopforge.model.network.core.layouts import REPLIES, REQUESTS, ROUND_TRIPS
+from hopforge.model.network.core.state import NetworkError
 from hopforge.model.routing import RoutingError
 from hopforge.model.routing.proof.deadlock import DeadlockError
 from hopforge.sim.run.class_latencies import queue_delays
@@ -47,6 +48,43 @@ def test_zero_load_round_trip() -> None:
     assert trip.latency_std > 0
     assert trip.latency_median <= trip.latency_p95 <= trip.latency_p99 <= trip.latency_max
     assert found.row()["round_trip_latency"] == trip.latency
+
+
+@pytest.mark.parametrize("queue", ["", ", queue: 2"])
+def test_a_reply_created_with_the_tail_leaves_a_cycle_later(queue: str) -> None:
+    soon, at_once = (simulated(f"{{flits: 3, delay_cycles: {delay}{queue}}}", load=0.1) for delay in (1, 0))
+    for run in (soon, at_once):
+        run.advance(5000)
+    counts = [run.state["class_count"] for run in (soon, at_once)]
+    assert int(soon.state["flits_ejected"]) == int(at_once.state["flits_ejected"])
+    for number, more in ((REQUESTS, 0), (REPLIES, 1), (ROUND_TRIPS, 0)):
+        before, now = (each[number] for each in counts)
+        assert int(now["packets"]) == int(before["packets"]) > 3000
+        assert int(now["sum"]) == int(before["sum"]) + more * int(before["packets"])
+
+
+READS_AND_WRITES = "packet_lengths: [1, 5], packet_weights: [3, 1], reply: {lengths: [4, 2], queue: 3}"
+
+
+def test_replies_are_as_long_as_their_requests_say() -> None:
+    run = Simulation(parse_config(f"{MESH}router: {{vcs: 4}}\ntraffic: {{{READS_AND_WRITES}}}"), 0.05, 1)
+    run.advance(20_000)
+    run.state["host"]["next_time"][:] = 1 << 62
+    run.advance(4000)
+    run.check_conservation()
+    requests = int(run.state["class_count"][REQUESTS]["packets"])
+    flits, packets = (int(run.state[f"{name}_ejected"]) for name in ("flits", "packets"))
+    # r reads and w writes: r + w requests, 5·r + 7·w flits
+    writes = (flits - 5 * requests) // 2
+    assert packets == 2 * requests and flits == 5 * (requests - writes) + 7 * writes
+    assert writes / requests == pytest.approx(0.25, abs=0.02)
+
+
+def test_the_longest_reply_must_fit() -> None:
+    traffic = "packet_lengths: [1, 2], packet_weights: [1, 1], reply: {lengths: [5, 1]}"
+    config = parse_config(f"{MESH}router: {{vcs: 4, buffer_flits: 4, switching: vct}}\ntraffic: {{{traffic}}}")
+    with pytest.raises(NetworkError, match=r"buffer_flits must hold the longest packet \(5 flits\) under vct, not 4"):
+        Simulation(config, 0.1, 1)
 
 
 def test_accepted_counts_both_classes() -> None:
@@ -118,7 +156,13 @@ def test_a_long_delay_is_no_deadlock() -> None:
         ("router: {model: input_output_queued}\ntraffic: {reply: {}}", "needs router.model=input_queued"),
         ("traffic: {message_packets: 2, reply: {}}", "reply: is for message_packets=1 only, not 2"),
         ("traffic: {reply: {flits: 0}}", "traffic.reply.flits: "),
-        ("traffic: {reply: {delay_cycles: 0}}", "traffic.reply.delay_cycles: "),
+        ("traffic: {reply: {delay_cycles: -1}}", "traffic.reply.delay_cycles: "),
+        ("traffic: {reply: {lengths: [1, 2]}}", "reply.lengths: must be as many as packet_lengths=0, not 2"),
+        ("traffic: {reply: {sender: shared, queue: 4}}", "reply.queue: cannot stand together with sender=shared"),
+        ("traffic: {packet_lengths: [2], packet_weights: [1], reply: {lengths: [1], flits: 1}}",
+         "traffic.reply.flits: cannot stand together with lengths"),
+        ("traffic: {packet_lengths: [2, 2], packet_weights: [1, 1], reply: {lengths: [1, 3]}}",
+         "traffic.packet_lengths: must differ with reply.lengths; 2 stands there twice"),
         ("traffic: {reply: {queue: 0}}", "traffic.reply.queue: "),
     ],
 )
