@@ -65,6 +65,7 @@ def translate(words: Sequence[str], beside: Supplement | None = None) -> Transla
     network = translate_network(settings, beside)
     router = translate_router(settings) | network.links
     traffic, load = translate_traffic(settings, network.hosts, beside)
+    _check_decision(settings, network.routing, traffic)
     sections: dict[str, Any] = {"name": _name(files[-1].stem), "seed": _seed(settings), "topology": network.topology}
     sections |= _address(network)
     sections |= {"router": router, "routing": network.routing}
@@ -72,6 +73,14 @@ def translate(words: Sequence[str], beside: Supplement | None = None) -> Transla
     settings.finish()
     source = f"BookSim 2 (docs/guides/compare-with-booksim.md): {' '.join(words)}"
     return Translation(sections, network.files, source, settings.translated, settings.without_effect)
+
+
+def _check_decision(settings: Settings, routing: dict[str, Any], traffic: dict[str, Any]) -> None:
+    """Refuse packets whose way is decided before they are at the router, where hopforge has none of that kind."""
+    beside = {"host": ("classes", "reply"), "ahead": ("reply",)}.get(str(routing.get("decision")), ())
+    for key, word in (("classes", "classes of traffic"), ("reply", "reads and writes")):
+        if key in beside and key in traffic:
+            settings.refuse("routing_delay", f"with {word} hopforge does not decide before a packet is at its router")
 
 
 def _name(stem: str) -> str:

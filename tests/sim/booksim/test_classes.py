@@ -100,6 +100,7 @@ def test_a_key_that_one_class_reads_has_an_effect(tmp_path: Path) -> None:
     (["hold_switch_for_packet=1"], "with classes hopforge's hosts do not stay with that of a packet"),
     (["use_read_write={0,1}"], "hopforge has requests and replies without other classes of traffic only"),
     (["use_read_write={0,x}"], "must be one whole number for each class"),
+    (["routing_function=adaptive_xy_yx"], "routing_delay = 0: with classes of traffic hopforge does not decide before"),
     (["measure_stats=0"], "measure_stats = 0: nothing would be measured"),
     (["traffic={uniform,nonsense}"], "BookSim has no such pattern"),
 ])  # fmt: skip

@@ -96,6 +96,8 @@ def test_keys_of_reads_and_writes_are_without_effect_without_them(tmp_path: Path
     ("classes=2", "hopforge has requests and replies without other classes of traffic only"),
     ("write_reply_subnet=1", "hopforge has one physical network"),
     ("hold_switch_for_packet=1", "hosts do not stay with one packet"),
+    ("routing_function=adaptive_xy_yx", "routing_delay = 0: with reads and writes hopforge does not decide before"),
+    ("topology=fattree routing_function=anca", "routing_delay = 0: with reads and writes hopforge does not decide"),
     ("injection_rate=2.5 read_reply_size=5 write_request_size=5", "offers 1.25 flits per host and cycle"),
     ("routing_function=xy_yx num_vcs=6 read_request_end_vc=2 write_request_end_vc=2 read_reply_begin_vc=3 "
      "read_reply_end_vc=5 write_reply_begin_vc=3 write_reply_end_vc=5",
@@ -127,3 +129,45 @@ def test_reads_and_writes_take_as_long_as_in_booksim(
     assert row["accepted"] == pytest.approx(accepted, rel=0.02 if latency else 0.05)
     if latency:
         assert row["latency"] == pytest.approx(latency, rel=0.02)
+
+
+FLATFLY = "topology = flatfly; k = 2; n = 2; c = 4; x = 2; y = 2; xr = 2; yr = 2; routing_function ="
+NETWORKS = [
+    *(f"topology = mesh; k = 3; n = 2; routing_function = {name};"
+      for name in ("dor", "xy_yx", "adaptive_xy_yx", "romm", "valiant")),
+    "topology = torus; k = 3; n = 2; routing_function = dim_order;",
+    *(f"topology = fattree; k = 2; n = 3; routing_function = {name};" for name in ("nca", "anca")),
+    "topology = fly; k = 2; n = 3; routing_function = dest_tag;",
+    "topology = qtree; k = 4; n = 3; routing_function = nca;",
+    "topology = tree4; k = 4; n = 3; routing_function = nca;",
+    "topology = dragonflynew; k = 1; n = 1; routing_function = min; num_vcs = 2;",
+    *(f"{FLATFLY} {name};" for name in ("ran_min", "xyyx", "adaptive_xyyx", "valiant", "ugal", "ugal_xyyx")),
+]  # fmt: skip
+PARTS = [
+    "use_read_write = 1; read_reply_size = 3; write_request_size = 3; read_request_end_vc = 3; "
+    "write_request_begin_vc = 0; write_request_end_vc = 3; read_reply_begin_vc = 4; read_reply_end_vc = 7; "
+    "write_reply_begin_vc = 4; write_reply_end_vc = 7;",
+    "classes = 2; traffic = {uniform,uniform};",
+]
+
+
+@pytest.mark.parametrize("traffic_keys", PARTS, ids=["reads and writes", "classes"])
+@pytest.mark.parametrize("network", NETWORKS)
+def test_what_is_translated_runs(tmp_path: Path, network: str, traffic_keys: str) -> None:
+    """On every network with every routing: either a key is refused, or the file that is written runs."""
+    refused = []
+    for delay in (0, 1):
+        text = f"num_vcs = 8; {network} {traffic_keys} injection_rate = 0.02; routing_delay = {delay};"
+        try:
+            found = translation(tmp_path, text=text)
+        except BooksimError as error:
+            refused.append((delay, "routing_delay = 0: with" in str(error)))
+            continue
+        folder = tmp_path / str(delay)
+        folder.mkdir()
+        found.write(folder / "case.yml")
+        config = load_config(folder / "case.yml", keys=False)
+        run = Simulation(config, config.simulation.load, 1)
+        run.advance(500)
+        assert int(run.state["packets_ejected"]) > 0
+    assert refused in ([], [(0, True)])
