@@ -24,7 +24,14 @@ from hopforge.model.network.arrays import (
     turn_ports,
 )
 from hopforge.model.network.core.event_log import note_next_router, put_log
-from hopforge.model.network.core.kinds import OUTPUT_FIRST, PORT_SHARE_BITS, SCRIPT, STORE_AND_FORWARD
+from hopforge.model.network.core.kinds import (
+    ANY_VC,
+    BY_DESTINATION,
+    OUTPUT_FIRST,
+    PORT_SHARE_BITS,
+    SCRIPT,
+    STORE_AND_FORWARD,
+)
 from hopforge.model.network.core.net_record import ARRAYS
 from hopforge.model.network.core.sources import NEVER, schedule_first
 from hopforge.model.network.core.state import NetState, NetworkError
@@ -223,7 +230,7 @@ def _set_sizes(state: NetState, topology: Topology, router: RouterParameters, ta
     s["port_words"] = port_words(topology, router)
     s["port_share"] = (1 << PORT_SHARE_BITS) // V + 1
     s["event_capacity"] = event_capacity(topology, router, tables)
-    s["injects_by_destination"] = tables.inject_by_destination is not None
+    s["injection"] = ANY_VC if tables.inject_by_destination is None else BY_DESTINATION
     s["decides"], s["decides_ahead"] = tables.decides, tables.decides_ahead
 
 

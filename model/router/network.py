@@ -205,9 +205,15 @@ class Sender:
     def __init__(self, link: HostLink, vcs: Sequence[int], packets: Iterable[Packet] = ()) -> None:
         self.queue = deque(packets)
         self._link, self._vcs = link, vcs
+        self._choice = vcs
         self._left = 0  # flits of the packet under way
         self._vc = 0
         self._pointer = 0
+
+    def start_after(self, vc: int) -> None:
+        """Let the next packet take a VC after `vc`, or, if that is none of the sender's, the first of them only."""
+        self._choice = self._vcs if vc in self._vcs else self._vcs[:1]
+        self._pointer = (vc + 1) % self._link.params.vcs
 
     def is_due(self, cycle: int) -> bool:
         """Whether a packet has been created."""
@@ -219,7 +225,7 @@ class Sender:
         if not self.is_due(cycle):
             return []
         need = self.queue[0].flits if link.params.switching == "vct" else 1
-        return [w for w in self._vcs if link.free[w] and link.credits[w] >= need]
+        return [w for w in self._choice if link.free[w] and link.credits[w] >= need]
 
     def can_send(self, cycle: int) -> bool:
         """Whether `send` will send a flit in this cycle."""

@@ -47,6 +47,7 @@ class ReplyingHost(HostModel):
         self._places = rules.places
         self._heads: list[_Head | None] = [None] * params.vcs  # requests whose tail has not come, by VC
         self._came = [0] * params.vcs  # of these that have come
+        self._last_vc = -1  # of the last packet
         self._sending: Sender | None = None  # with one sender for both: of which a packet is under way
 
     @property
@@ -116,7 +117,11 @@ class ReplyingHost(HostModel):
         """Send of the packet under way; between two packets a reply that can leave goes before a request."""
         if self._sending is None:
             self._sending = next((each for each in (self._replies, self._sender) if each.is_due(cycle)), None)
+            if self._sending is not None:
+                self._sending.start_after(self._last_vc)
         flit = None if self._sending is None else self._sending.send(cycle)
+        if flit is not None:
+            self._last_vc = flit.vc
         if flit is not None and flit.is_tail:
             self._sending = None
         return flit

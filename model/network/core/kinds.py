@@ -10,6 +10,9 @@ INPUT_FIRST, OUTPUT_FIRST, WAVEFRONT, FREE_QUEUE, MAXIMUM, FAIR_WAVEFRONT, LONEL
 WORMHOLE, CUT_THROUGH, STORE_AND_FORWARD = range(3)
 #: sources of packets
 BERNOULLI, ON_OFF, SCRIPT, PROGRAM = range(4)
+#: virtual channels that a host may take for a packet: any of its own; those of the destination, after the one before;
+#: after the one before, be it of a request or a reply
+ANY_VC, BY_DESTINATION, AFTER_LAST = range(3)
 #: packet lengths
 FIXED_LENGTH, UNIFORM_LENGTH, TABLE_LENGTH = range(3)
 #: what classes of traffic are due (router.qos)

@@ -103,7 +103,6 @@ _SETTINGS = [
     ("reply_flits", "i8"),  # 0: by the length of the request
     ("reply_early", "i8"),  # 1: a reply is created a cycle before it can leave
     ("reply_delay", "i8"),  # cycles
-    ("one_sender", "i8"),  # 1: a host sends a reply or a request, packet after packet
     ("reply_places", "i8"),  # of a host, 0: no limit
     ("ack_flits", "i8"),
     ("ack_delay", "i8"),  # cycles
@@ -143,7 +142,7 @@ _SETTINGS = [
     ("port_share", "i8"),  # VC number · port_share >> PORT_SHARE_BITS is its port
     ("decides", "i8"),  # the relation is asked when a head leaves its host, too (routing.decision: host)
     ("decides_ahead", "i8"),  # ... and for the next router, when the switch sends a head there (decision: ahead)
-    ("injects_by_destination", "i8"),  # hosts may use some of their VCs only for a destination
+    ("injection", "i8"),  # ANY_VC, BY_DESTINATION or AFTER_LAST: which of its VCs a host may take
     ("choices", "i8"),  # address of int64[]: what the proof lets `routing.plan.draw_below` draw; 0: random numbers
 ]
 

@@ -14,7 +14,9 @@ from hopforge.model.network.core.event_log import call_log
 from hopforge.model.network.core.events import put_flit
 from hopforge.model.network.core.hooks import CREATED, DEPARTED, call_hook
 from hopforge.model.network.core.kinds import (
+    ANY_VC,
     BERNOULLI,
+    BY_DESTINATION,
     FIXED_LENGTH,
     HEAD,
     HOST_VC_BITS,
@@ -155,6 +157,12 @@ def create_packet(net: Net, pattern: Callable[..., int], h: int) -> None:
         schedule_next(net, h, int64(host.next_time))
 
 
+@inlined
+def after_last(allowed: Any, last: int) -> Any:
+    """VCs among which a host chooses: if the last packet took none of those allowed, only the first of them."""
+    return allowed if (allowed >> uint32(last)) & uint32(1) != uint32(0) else allowed & (~allowed + uint32(1))
+
+
 @inner
 def choose_injection_vc(net: Net, h: int) -> int:
     """VC for the head of host `h`'s packet, -1: none is free with room, or it may not leave yet."""
@@ -162,10 +170,10 @@ def choose_injection_vc(net: Net, h: int) -> int:
     if net.may_send != 0 and call_hook(net.may_send, net, 0, int64(host.packet), int64(h)) == 0:
         return -1
     allowed = uint32(host.inject_mask)
-    if net.injects_by_destination != 0:
-        allowed &= uint32(int32s(net.inject_by_destination)[packet_at(net, int64(host.packet)).dst])
-        if (allowed >> uint32(host.vc)) & uint32(1) == uint32(0):  # the last packet took none of them: only the first
-            allowed &= ~allowed + uint32(1)
+    if net.injection != ANY_VC:
+        if net.injection == BY_DESTINATION:
+            allowed &= uint32(int32s(net.inject_by_destination)[packet_at(net, int64(host.packet)).dst])
+        allowed = after_last(allowed, int64(host.vc))
     return free_host_vc(net, h, int64(host.packet), allowed, int64(host.pointer))
 
 

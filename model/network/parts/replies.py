@@ -7,7 +7,7 @@ from hopforge.model.kernel.compile import c_kernel, inlined, inner
 from hopforge.model.kernel.memory import int32s, int64s
 from hopforge.model.network.core.events import take_flit
 from hopforge.model.network.core.hooks import ARRIVED, CREATED, HOOK_SIGNATURE, TAKE
-from hopforge.model.network.core.kinds import HEAD, HOST_VC_BITS
+from hopforge.model.network.core.kinds import AFTER_LAST, HEAD, HOST_VC_BITS
 from hopforge.model.network.core.layouts import REPLIES, REQUESTS, ROUND_TRIPS
 from hopforge.model.network.core.net_record import Net
 from hopforge.model.network.core.records import host_at, packet_at, replier_at
@@ -131,7 +131,7 @@ def serve_hosts(net: Net, event: int, a: int, b: int) -> int:
             take_one(net, h, a)
         if replier.packet < 0 and replier.first < 0:
             continue
-        if net.one_sender != 0:
+        if net.injection == AFTER_LAST:
             take_turns(net, h, a)
         elif send_queued(net, h, a) >= 0:
             replier.places -= 1 if net.reply_places != 0 else 0

@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hopforge.model.kernel.histogram import HISTOGRAM_BINS
-from hopforge.model.network.core.kinds import HOST_VC_BITS
+from hopforge.model.network.core.kinds import AFTER_LAST, BY_DESTINATION, HOST_VC_BITS
 from hopforge.model.network.core.layouts import CLASS_COUNT, CLASSES, REPLIER
-from hopforge.model.network.core.state import NetState
+from hopforge.model.network.core.state import NetState, NetworkError
 from hopforge.model.network.parts.replies import answer, serve_hosts
 
 
@@ -76,4 +76,9 @@ def put_replies(state: NetState, replies: Replies) -> None:
     s = state.record
     s["reply_flits"] = 0 if replies.lengths else replies.flits
     s["reply_delay"], s["reply_places"] = replies.delay_cycles, replies.places
-    s["reply_early"], s["one_sender"] = int(replies.delay_cycles == 0), int(replies.one_sender)
+    s["reply_early"] = int(replies.delay_cycles == 0)
+    if replies.one_sender:
+        if s["injection"] == BY_DESTINATION:
+            raise NetworkError("traffic.reply.sender must be own with this routing.algorithm, not shared: destinations "
+                               "have virtual channels of their own")  # fmt: skip
+        s["injection"] = AFTER_LAST

@@ -6,10 +6,10 @@ from numba import int64, uint32
 
 from hopforge.model.kernel.compile import inner
 from hopforge.model.kernel.memory import int32s, int64s
-from hopforge.model.network.core.kinds import HEAD, HOST_VC_BITS, TAIL
+from hopforge.model.network.core.kinds import AFTER_LAST, HEAD, HOST_VC_BITS, TAIL
 from hopforge.model.network.core.net_record import Net
 from hopforge.model.network.core.records import host_at, packet_at, replier_at
-from hopforge.model.network.core.sources import free_host_vc, put_on_link
+from hopforge.model.network.core.sources import after_last, free_host_vc, put_on_link
 
 
 @inner
@@ -33,9 +33,14 @@ def begin_packet(net: Net, h: int, now: int) -> int:
     if packet.created + net.reply_early > now:
         net.last_move = now  # the host works on it: this is no deadlock
         return 0
-    v = free_host_vc(net, h, p, host.reply_mask, int64(replier.pointer))
+    allowed, pointer = uint32(host.reply_mask), int64(replier.pointer)
+    if net.injection == AFTER_LAST:  # one sender for both
+        allowed, pointer = after_last(allowed, int64(host.vc)), int64(host.pointer)
+    v = free_host_vc(net, h, p, allowed, pointer)
     if v < 0:
         return 0
+    if net.injection == AFTER_LAST:
+        host.vc, host.pointer = v, v + 1 if v + 1 < net.vcs else 0
     replier.first = packet.via
     if replier.first < 0:
         replier.last = -1
