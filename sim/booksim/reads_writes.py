@@ -61,6 +61,8 @@ def translate_reads_writes(settings: Settings) -> ReadsWrites:
         What hopforge's requests and replies cannot be, by its key.
     """
     settings.no_effect("reads and writes have lengths of their own", "packet_size", "packet_size_rate")
+    if settings.text("routing_function") == "ugal_pni":
+        settings.refuse("routing_function", "virtual channels by destination are not for reads and writes in hopforge")
     settings.must_be("hold_switch_for_packet", 0, "with replies hopforge's hosts do not stay with one packet")
     for key in _SUBNETS:
         settings.must_be(key, 0, "hopforge has one physical network")

@@ -97,6 +97,9 @@ def test_keys_of_reads_and_writes_are_without_effect_without_them(tmp_path: Path
     ("write_reply_subnet=1", "hopforge has one physical network"),
     ("hold_switch_for_packet=1", "hosts do not stay with one packet"),
     ("routing_function=adaptive_xy_yx", "routing_delay = 0: with reads and writes hopforge does not decide before"),
+    ("topology=flatfly k=4 n=2 c=4 x=4 y=4 xr=2 yr=2 num_vcs=8 routing_function=ugal_pni read_request_end_vc=3 "
+     "write_request_end_vc=3 read_reply_begin_vc=4 read_reply_end_vc=7 write_reply_begin_vc=4 write_reply_end_vc=7",
+     "virtual channels by destination are not for reads and writes"),
     ("topology=fattree routing_function=anca", "routing_delay = 0: with reads and writes hopforge does not decide"),
     ("injection_rate=2.5 read_reply_size=5 write_request_size=5", "offers 1.25 flits per host and cycle"),
     ("routing_function=xy_yx num_vcs=6 read_request_end_vc=2 write_request_end_vc=2 read_reply_begin_vc=3 "
