@@ -8,7 +8,6 @@ from hopforge.model.errors import UserError
 from hopforge.sim.queued.build import QueuedState
 from hopforge.sim.run.simulation import Simulation
 
-
 #: bits of a packet's number in the log of the kernel; the host stands above them
 _NUMBER_BITS = 40
 
