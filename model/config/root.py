@@ -49,7 +49,7 @@ class TimingConfig(Section):
     cable_ns: Annotated[float, Field(ge=0)] = 50.0
     """Latency of one cable (C)."""
     link_gbps: Annotated[float, Field(gt=0)] = 100.0
-    """Rate of a link in a platform for SimGrid."""
+    """Rate of a link: in `hopforge app`, of tiers without a rate of their own, and in a platform for SimGrid."""
     slot_bytes: Annotated[int, Field(ge=1)] = 84
     """Bytes that the smallest packet takes on the link (Ethernet: 64 + preamble + gap)."""
     cache_energy_nj: Annotated[float, Field(ge=0)] = 0.039
@@ -91,7 +91,7 @@ class Config(Section):
     lookup: LookupConfig = LookupConfig()
     """Lookup engine of every input port."""
     workload: WorkloadConfig | None = None
-    """What `hopforge hits` replays, and with `traffic.source: program` `hopforge net` runs."""
+    """What `hopforge hits` replays, `app` runs, and with `traffic.source: program` `net`."""
     timing: TimingConfig = TimingConfig()
     """Times and energies."""
     energy: EnergyConfig = EnergyConfig()

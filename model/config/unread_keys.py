@@ -139,6 +139,13 @@ _OF_QUALITY = {"patterns", "hotspot", "local"}
 _OF_LAYERS = {"layers", "layers_file", "max_layers"}
 #: commands that follow the one known way of each pair
 _OF_ONE_WAY = {"topology", "hits", "wavelengths"}
+#: algorithms that may lead packets off the known way and all others as short
+_OTHER_WAYS = {
+    "valiant", "valiant_compact", "valiant_group", "valiant_node", "ugal", "ugal_compact", "ugal_global", "ugal_group",
+    "ugal_node", "par", "q_routing", "q_adaptive", "dqn", "por", "ofr", "dimwar", "omniwar", "dal", "up_down", "file",
+    "booksim_valiant", "booksim_romm", "booksim_ugal", "booksim_ugal_xy_yx", "booksim_ugal_pni", "booksim_val",
+    "booksim_val_by_hop", "booksim_ugal_four", "booksim_ugal_four_by_hop", "booksim_ugal_pf", "booksim_ugal_pf_by_hop",
+}  # fmt: skip
 #: keys of `app` that only engine flow reads
 FLOW_KEYS = (
     "backend", "envelope_bytes", "latency_factor", "bandwidth_factor", "sharing", "tcp_window_bytes", "buffer_bytes",
@@ -277,9 +284,12 @@ def _of_tables(config: Config, commands: set[str]) -> Iterator[tuple[str, bool]]
 
 def _of_ways(config: Config, commands: set[str]) -> Iterator[tuple[str, bool]]:
     """Commands that follow one known way of each pair follow that of tables with `routing.algorithm: tables` alone."""
+    programs = set() if config.app.engine == "packet" else {"app", *({"sweep"} if "app" in config.written else ())}
+    others = not commands or not commands <= {*_OF_ONE_WAY, *programs}
+    if "algorithm" in _given(config.routing):
+        yield "routing.algorithm", others or config.routing.algorithm not in _OTHER_WAYS
     if config.routing.ways == "tables" and takes_tables(config):
-        programs = set() if config.app.engine == "packet" else {"app", *({"sweep"} if "app" in config.written else ())}
-        yield "routing.ways", not commands or not commands <= {*_OF_ONE_WAY, *programs}
+        yield "routing.ways", others
 
 
 def _of_loads(config: Config, commands: set[str]) -> Iterator[tuple[str, bool]]:

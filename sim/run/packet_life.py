@@ -8,6 +8,9 @@ from hopforge.model.errors import UserError
 from hopforge.sim.queued.build import QueuedState
 from hopforge.sim.run.simulation import Simulation
 
+#: bits of a packet's number in the log of the kernel; the host stands above them
+_NUMBER_BITS = 40
+
 
 class TraceError(UserError):
     """A packet that cannot be followed: names it and says what there is."""
@@ -25,7 +28,7 @@ class PacketKey(NamedTuple):
     @property
     def code(self) -> int:
         """The packet in the log of the kernel."""
-        return (self.host << 40) | self.number
+        return (self.host << _NUMBER_BITS) | self.number
 
 
 def packet_key(text: str) -> PacketKey:
@@ -41,10 +44,10 @@ def packet_key(text: str) -> PacketKey:
     >>> packet_key("5.12")
     PacketKey(host=5, number=12)
     """
-    if not re.fullmatch(r"\d{1,9}\.\d{1,9}", text):
+    found = re.fullmatch(r"(\d{1,9})\.(\d{1,13})", text)
+    if found is None or int(found[2]) >> _NUMBER_BITS:
         raise TraceError(f"--packet: expected HOST.NUMBER, not {text!r}")
-    host, number = text.split(".")
-    return PacketKey(int(host), int(number))
+    return PacketKey(int(found[1]), int(found[2]))
 
 
 @dataclass

@@ -74,7 +74,9 @@ def list_packets(
         (−1), in the order of `sent`.
     """
     stepper = _Stepper(config, load, seed, script, check=True)
-    hosts = stepper.run.topology.hosts
+    topology = stepper.run.topology
+    hosts = topology.hosts  # behind them come the hosts of service ports, one at each router
+    hosts += topology.routers if config.traffic.acknowledge is not None else 0
     for key in keys:
         if key.host >= hosts:
             raise TraceError(f"--packet {key}: the host must be 0 to {hosts - 1}, not {key.host}")

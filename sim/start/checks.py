@@ -133,7 +133,10 @@ def useless_sections(config: Config, verdicts: Sequence[Verdict]) -> dict[str, s
     nobody = unused_sections(config, [verdict.command for verdict in real if verdict.good])
     found = {}
     for section in nobody:
-        refused = [each for each in real if each.reason and section not in unused_sections(config, [each.command])]
+        names = {section, section.partition(".")[0]}  # a key of a section that the command does not read at all
+        refused = [
+            each for each in real if each.reason and not names.intersection(unused_sections(config, [each.command]))
+        ]
         if refused:
             found[section] = f"{refused[0].command}: {refused[0].reason}"
     return found

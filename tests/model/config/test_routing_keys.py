@@ -159,6 +159,18 @@ def test_what_follows_one_known_way_says_that_it_is_not_that_of_tables() -> None
     assert not {"tables", "tables.layers", "tables.max_layers"} & set(unused_sections(packet, ["route"]))
 
 
+@pytest.mark.parametrize(("algorithm", "told"), [("valiant", True), ("ugal", True), ("dor", False), ("minimal", False)])
+def test_what_follows_one_known_way_says_that_it_takes_no_detours(algorithm: str, told: bool) -> None:
+    workload = "workload: {kind: collective, operation: barrier}\n"
+    text = f"name: x\n{_GRID}routing: {{algorithm: {algorithm}}}\n{workload}"
+    flow, packet = (parse_config(f"{text}app: {{engine: {engine}}}\n", keys=False) for engine in ("flow", "packet"))
+    for command, config in (("hits", flow), ("hits", packet), ("app", flow)):
+        assert ("routing.algorithm" in unused_sections(config, [command])) == told, command
+    for command, config in (("net", flow), ("app", packet), ("bounds", flow)):
+        assert "routing.algorithm" not in unused_sections(config, [command]), command
+    assert "routing.algorithm" not in unused_sections(flow, ["hits", "net"])
+
+
 def test_a_key_that_one_variant_reads_is_read() -> None:
     variants = "simulation: {variants: {a: {routing.algorithm: ugal}, b: {}}}\n"
     routing = "router: {vcs: 8}\nrouting: {bias: 3, alpha: 0.1}\n"

@@ -197,9 +197,39 @@ def test_a_packet_that_has_not_arrived_and_one_that_was_not_sent(tmp_path: Path)
         follow(checked, 0.1, 1, 8, listed, [PacketKey(0, 1)], script=packets)
     with pytest.raises(TraceError, match=r"^--packet 3.0: the host must be 0 to 2, not 3$"):
         list_packets(checked, 0.1, 1, 8, script=packets, keys=[PacketKey(2, 0), PacketKey(3, 0)])
-    for text in ("5", "5.", "a.1", "1.2.3", "-1.2"):
+    for text in ("5", "5.", "a.1", "1.2.3", "-1.2", "1.1099511627776"):
         with pytest.raises(TraceError, match=f"^--packet: expected HOST.NUMBER, not '{text}'$"):
             packet_key(text)
+
+
+@pytest.mark.parametrize(
+    ("traffic", "number"),
+    [
+        ("{classes: [{name: a, share: 0.5, vcs: 2}, {name: b, share: 0.5, vcs: 2}]}", 1 << 34),
+        ("{reply: {flits: 2}}", 1 << 38),
+    ],
+)  # fmt: skip
+def test_packets_of_classes_and_replies_are_named_as_they_are_shown(traffic: str, number: int) -> None:
+    checked = config(f"topology: {{kind: mesh, radices: [3]}}\nrouter: {{vcs: 4}}\ntraffic: {traffic}")
+    listed = list_packets(checked, 0.3, 1, 60)
+    shown = [key for key in slowest(listed, len(listed)) if key.number >= number]
+    assert shown and [packet_key(str(key)) for key in shown] == shown
+    _, found = follow(checked, 0.3, 1, 60, listed, shown[:2])
+    assert all(life.received for life in found)
+
+
+def test_acknowledges_are_named_as_they_are_shown() -> None:
+    checked = config(
+        "topology: {kind: mesh, radices: [3]}\nrouter: {vcs: 3, switching: vct}\nrouting: {algorithm: star_channel}\n"
+        "traffic: {acknowledge: {}}"
+    )
+    listed = list_packets(checked, 0.3, 1, 60)
+    shown = next(key for key in slowest(listed, len(listed)) if key.host >= 3)
+    assert list_packets(checked, 0.3, 1, 60, keys=[shown]).equals(listed)
+    _, (life,) = follow(checked, 0.3, 1, 60, listed, [shown])
+    assert life.received
+    with pytest.raises(TraceError, match=r"^--packet 6.0: the host must be 0 to 5, not 6$"):
+        list_packets(checked, 0.3, 1, 60, keys=[PacketKey(6, 0)])
 
 
 def test_files_of_a_long_packet(tmp_path: Path) -> None:

@@ -81,6 +81,24 @@ def test_a_reason_for_several_sections_is_told_once(tmp_path: Path) -> None:
     }  # fmt: skip
 
 
+@pytest.mark.parametrize(
+    ("keys", "unread"),
+    [
+        (
+            "router: {vcs: 4}\ntraffic: {classes: [{name: a, share: 0.5, vcs: 2, weight: 3}, {name: b, share: 0.5, "
+            "vcs: 2}]}\n",
+            "traffic.classes.weight",
+        ),
+        ("router: {vcs: 4}\nsimulation: {load: 0.1, measure_us: 2, precision: 0.1}\n", "simulation.precision"),
+    ],
+)  # fmt: skip
+def test_keys_that_no_command_reads_are_no_mistake(tmp_path: Path, keys: str, unread: str) -> None:
+    """A command that does not read their section at all, and that the file is no good for, gives no reason."""
+    status, said = run(tmp_path, f"name: x\ntopology: {{kind: torus, radices: [4, 4]}}\n{keys}", "check", "FILE")
+    assert (status, "not for gen q-table" in said, "no command can use" in said) == (0, True, False)
+    assert f"not used {unread}" in said
+
+
 def test_check_says_how_a_routing_was_proved(tmp_path: Path) -> None:
     text = "name: x\ntopology: {{kind: torus, radices: {}}}\nrouting: {{algorithm: dor{}}}\nrouter: {{vcs: 2}}\n"
     large = [13, 13, 13]  # 2197 routers
