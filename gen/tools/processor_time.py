@@ -36,7 +36,7 @@ def run_within(command: Sequence[str], folder: Path, limit_s: float) -> subproce
     Raises
     ------
     subprocess.TimeoutExpired
-        It took longer; it and all that it had started have been ended.
+        It took longer; it and all that it had started have been ended. `output` is what it had printed, in bytes.
     """
     with (
         TemporaryDirectory() as scratch,
@@ -52,11 +52,11 @@ def run_within(command: Sequence[str], folder: Path, limit_s: float) -> subproce
             step = min(_POLL_S, limit_s)
             try:
                 out, err = process.communicate(timeout=step)
-            except subprocess.TimeoutExpired:
+            except subprocess.TimeoutExpired as late:
                 waited += step
                 used = processor_seconds(process.pid)
                 if (waited if used is None else used) >= limit_s:
-                    raise subprocess.TimeoutExpired(list(command), limit_s) from None
+                    raise subprocess.TimeoutExpired(list(command), limit_s, late.output) from None
             else:
                 return subprocess.CompletedProcess(list(command), process.returncode, out, err)
 

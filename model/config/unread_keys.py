@@ -90,8 +90,10 @@ _TIMES = {
 #: further keys of `router` that engine flow, which has no cycles, does not read
 _CYCLES = {
     "switching", "rc_cycles", "lookahead", "arbiter", "va_arbiter", "qos", "vc_release", "credit_delay_cycles",
-    "crossbar_ns", "idle_ports", "output_buffer_flits",
+    "crossbar_ns", "idle_ports",
 }  # fmt: skip
+#: keys of `packet` that engine flow reads, for the energy of switches of packets
+_OF_QUEUES = {"packet_bytes", "queue_packets"}
 #: keys of `traffic` about packets and when they are made, which the rates of `hopforge bounds` do not depend on
 _OF_PACKETS = {"source", "message_packets", "packet_flits", "flit_bytes", *SOURCE_KEYS}
 
@@ -235,6 +237,9 @@ def _of_router(config: Config, commands: set[str]) -> Iterator[tuple[str, bool]]
         for key in _given(config.router):
             read = key not in _TIMES or not timed
             yield f"router.{key}", read and (key not in _CYCLES or engine != "flow" or commands == {"collectives"})
+    if _only_app(config, commands) and engine == "flow" and model == "packet":
+        for key in _given(config.packet):
+            yield f"packet.{key}", key in _OF_QUEUES
 
 
 def _of_workload(config: Config) -> Iterator[tuple[str, bool]]:

@@ -64,10 +64,10 @@ def _app(config: Config) -> Sections:
         "workload", "app", "timing", "energy", "router", "traffic", "failed", "degraded", "lookup", *ways(config),
         *_units(config),
     }  # fmt: skip
+    if config.router.model == "packet":
+        sections |= {"packet"}  # engine flow: energy of their queues
     if config.app.engine == "packet":
         sections |= {"simulation", *_engines(config)}
-        if config.router.model == "packet":
-            sections |= {"packet"}
     return sections | (_KEYS if config.app.lookup == "cache" else set())
 
 
@@ -222,9 +222,9 @@ _SINGLE_KEYS: dict[str, tuple[Callable[[Config], bool], Sections]] = {
     },
     **{
         f"router.{key}": (
-            _beside_cycles(key), {"net", "series", "sweep", "trace", "demo", "collectives", *_ROUTER_HARDWARE}
+            _beside_cycles(key), {"net", "series", "sweep", "trace", "demo", "collectives", "app", *_ROUTER_HARDWARE}
         )
-        for key in ("allocator_iterations", "va_iterations")
+        for key in ("allocator_iterations", "va_iterations")  # `app`: energy of allocators
     },
     "traffic.acknowledge": (
         lambda config: config.traffic.acknowledge is not None and config.app.engine != "packet",

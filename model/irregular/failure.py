@@ -321,8 +321,8 @@ def tables_after_failure(
     section, seed
         As for `build_tables`.
     topology : Topology
-        The whole network, whose tables are computed, too, to be compared with; not those of a user's files, which
-        stay as they are.
+        The whole network, whose tables are computed, too, to be compared with, if it has such tables; not those of a
+        user's files, which stay as they are.
     failed : FailedConfig
         What does not work.
 
@@ -335,14 +335,23 @@ def tables_after_failure(
 
     without_failed(topology, failed)  # what cannot be is said before anything is computed
     fixed = section.file is not None or section.layers_file is not None
-    before = None if fixed else build_tables(section, topology, seed)
+    before, missing = None, ""
+    try:
+        before = None if fixed else build_tables(section, topology, seed)
+    except UserError as problem:  # of the whole network, which nobody asks for
+        if isinstance(section.root, int) and section.root >= topology.routers:
+            raise
+        missing = str(problem)
     clock = _Clock()
     after = surviving_tables(section, topology, failed, seed, clock)
     clock("")
     rows = [("failed", describe_failed(failed))]
     if before is None:
         routers = pd.DataFrame({"router": np.arange(topology.routers), "entries": after.named.entries})
-        rows.append(("files", "fit what is left: every pair is delivered, no layers can deadlock"))
+        if fixed:
+            rows.append(("files", "fit what is left: every pair is delivered, no layers can deadlock"))
+        else:
+            rows.append(("compared with", f"nothing, for the whole network has no such tables: {missing}"))
     else:
         change = compare_tables(before, after.named)
         routers = change.routers

@@ -213,7 +213,7 @@ def _router(config: Config, cycles: int) -> _Case:
     flits = recorded.flits
     heads = int(((recorded.outputs[:, :, O_VALID] == 1) & (recorded.outputs[:, :, O_KIND] & 1 == 1)).sum())
     shape = SwitchShape(params.ports, params.vcs, params.buffer_flits, params.width_bits)
-    counted = Traffic(seconds=0.0, packets=heads, flits=flits, miss_share=0.0)
+    counted = Traffic(seconds=0.0, packets=heads, flits=flits, tcam_share=0.0)
     parts = switch_energy(config, shape, 1, counted, cached=True)
     analytic = {part: 1e12 * joule / flits for part, joule in parts.items() if joule and "lookup" not in part}
     block = dataclasses.replace(router_blocks(config)["router"], build=lambda: Router(params=params))

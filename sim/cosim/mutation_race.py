@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from hopforge.gen.mutation.mutate import SELECTOR, Mutant, Netlist
+from hopforge.gen.tools.processor_time import run_within
 from hopforge.gen.tools.verilated_runtime import build_model
 from hopforge.sim.cosim.poked_counters import CounterBits, counter_bits
 from hopforge.sim.drive.replay import Columns, Replay, port_columns
@@ -17,7 +18,7 @@ from hopforge.sim.drive.runner import UNOPTIMISED, SimulatorError, is_short, mem
 
 _SOURCE = Path(__file__).with_suffix(".cpp")
 _BUILD_TIMEOUT_S = 900
-_PLAY_TIMEOUT_S = 300
+_PLAY_TIMEOUT_S = 300  # of processor time; a mutant that takes so long does not end
 _AFTER_RESET = 400
 """Cycles of a trace that are compared after a further reset."""
 
@@ -90,27 +91,23 @@ def play(
 
     All counters begin with `counts_from` instead of what they are after reset.
     """
-    rows = program.with_name("trace.bin")
+    folder, rows = program.parent, program.with_name("trace.bin")
     rows.write_bytes(np.hstack([replay.driven, replay.expected]).tobytes())
     start = "-" if counts_from is None else str(counts_from)
     left = list(numbers)
     while left:
         done: set[int] = set()
-        output: str | bytes = b""
+        late = False
         try:
-            output = subprocess.run(
-                [str(program), str(rows), start, *map(str, left)],
-                capture_output=True, timeout=_PLAY_TIMEOUT_S, check=False,
-            ).stdout
-        except subprocess.TimeoutExpired as late:
-            output = late.stdout or b""
-        text = output.decode() if isinstance(output, bytes) else output
+            text = run_within([str(program), str(rows), start, *map(str, left)], folder, _PLAY_TIMEOUT_S).stdout
+        except subprocess.TimeoutExpired as expired:
+            late, text = True, (expired.output or b"").decode(errors="replace")
         for number, cycle, signal in re.findall(r"^(\d+) (\d+) (\S+)$", text, re.MULTILINE):  # nothing of Verilator's
             done.add(int(number))
             if signal != "-":
                 yield int(number), int(cycle), signal
         left = [number for number in left if number not in done]
-        if left:  # the simulator ended, or did not end, at the next one: its loops do not settle
+        if left and not (late and done):  # at the next one the simulator ended, or spent all the time: no end
             yield left[0], -1, "none"
             left = left[1:]
 

@@ -38,14 +38,14 @@ class Traffic:
         How long.
     packets, flits : float
         Visits of a packet, of a flit, to a switch.
-    miss_share : float
+    tcam_share : float
         Share of the lookups that ask the TCAM, with caches.
     """
 
     seconds: float
     packets: float
     flits: float
-    miss_share: float
+    tcam_share: float
 
 
 @dataclass(frozen=True)
@@ -158,7 +158,7 @@ def switch_energy(
     lookup_j = (
         traffic.packets
         * 1e-9
-        * (timing.cache_energy_nj + timing.tcam_energy_nj * traffic.miss_share if cached else timing.tcam_energy_nj)
+        * (timing.cache_energy_nj + timing.tcam_energy_nj * traffic.tcam_share if cached else timing.tcam_energy_nj)
     )
     askers = shape.ports * shape.vcs
     vc_size, switch_size = _allocator_sizes(config, shape.vcs)

@@ -117,6 +117,7 @@ def app_result(
     miss_share: float,
     visits: tuple[int, int],
     backend: str = "",
+    tcam_share: float | None = None,
 ) -> AppRun:
     """Put together what an engine has found.
 
@@ -130,14 +131,17 @@ def app_result(
         Seconds.
     visits : (int, int)
         Of packets and of flits to switches.
+    tcam_share : float, optional
+        Share of the lookups that ask the TCAM (default: all that miss).
     """
     config, topology, placed = setup.config, setup.topology, setup.placed
     program = placed.program
     table = rank_table(program, placed.host, finish=finish, waiting=waiting, computing=computing)
     packets, flits = visits
     shape = shape_of(config, topology.max_ports, 8 * config.traffic.flit_bytes)
+    asked = miss_share if tcam_share is None else tcam_share
     energy = pd.DataFrame(
-        energy_rows(config, shape, topology.routers, Traffic(makespan(finish), packets, flits, miss_share))
+        energy_rows(config, shape, topology.routers, Traffic(makespan(finish), packets, flits, asked))
     )
     found = AppMeasurement(
         program=placed.trace.name, engine=config.app.engine, backend=backend, seed=config.seed, ranks=program.ranks,

@@ -34,7 +34,7 @@ from hopforge.sim.programs.loggops_run import LoggopsRun, run_schedule
 from hopforge.sim.programs.loggops_setup import ScheduleSetup
 from hopforge.sim.programs.program_routers import cycle_ns
 from hopforge.sim.programs.rank_times import makespan
-from hopforge.sim.run.lookup_measures import lookup_totals
+from hopforge.sim.run.lookup_measures import lookup_totals, tcam_share
 from hopforge.sim.run.reordering import reordering
 from hopforge.sim.traffic.host_pairs import HostPairs
 from hopforge.sim.traffic.program_traffic import switch_visits
@@ -143,7 +143,7 @@ def _run_embedded(setup: AppSetup, progress: Progress | None) -> AppRun:
         return app_result(
             setup, backend="embedded", message_latency_s=rounds.latency_s, cpu=time.process_time() - started,
             finish=rounds.finish, waiting=rounds.waited, computing=np.zeros(placed.program.ranks),
-            miss_share=use.miss_share, visits=_visits(setup, ways.pairs),
+            miss_share=use.miss_share, tcam_share=use.tcam_share, visits=_visits(setup, ways.pairs),
         )
     run = FlowRun(
         config, topology, placed, use, setup.routes, setup.units, cycle_ns(config) * 1e-9, ways
@@ -163,7 +163,7 @@ def _run_embedded(setup: AppSetup, progress: Progress | None) -> AppRun:
         latency = latency[remote]
     return app_result(
         setup, backend="embedded", message_latency_s=_mean(latency), cpu=cpu, finish=rank["finished"],
-        waiting=rank["waited"], computing=rank["computed"], miss_share=run.cache_use.miss_share,
+        waiting=rank["waited"], computing=rank["computed"], miss_share=use.miss_share, tcam_share=use.tcam_share,
         visits=_visits(setup, ways.pairs),
     )
 
@@ -207,6 +207,7 @@ def _run_packet(setup: AppSetup, progress: Progress | None) -> AppRun:
         message_latency_s=_mean(message_latencies(message, placed.local) * second),
         finish=ranks["finished"] * second, waiting=ranks["waited"] * second, computing=ranks["computed"] * second,
         miss_share=1 - lookups["hit_rate"] if lookups["lookups"] else float(config.app.lookup != "hit"),
+        tcam_share=tcam_share(run.state.lookup),
         visits=(int(run.state["hops_sum"]), int(run.state["output_port"]["flits"].sum())),
     )
     return replace(

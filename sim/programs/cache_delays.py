@@ -24,13 +24,16 @@ class CacheUse:
     miss : ndarray, float64[router, port]
         Share of the lookups of an input port that pay the penalty of a miss.
     miss_share : float
-        The same of all lookups together.
+        Share of all lookups that miss.
+    tcam_share : float
+        Share of all lookups that ask the TCAM: those that miss in both levels.
     cached : bool
         Whether switches have caches at all.
     """
 
     miss: NDArray[np.float64]
     miss_share: float
+    tcam_share: float
     cached: bool
 
 
@@ -48,24 +51,29 @@ def cache_use(config: Config, topology: Topology, placed: PlacedProgram, caches:
     kind = config.app.lookup
     if kind != "cache":
         share = 0.0 if kind == "hit" else 1.0
-        return CacheUse(np.full(shape, share), share, kind != "conventional")
+        return CacheUse(np.full(shape, share), share, share, kind != "conventional")
     assert isinstance(config.workload, ProgramWorkload | JobsWorkload), "checked by sim.programs.application"
     found = send_all(caches or Replay(config, topology), program_packets(config.workload, placed))
-    misses = _penalties(config, found)
+    missed, second = _misses(config, found)
     port = found.inputs.router.astype(np.int64) * shape[1] + found.inputs.port
     lookups = np.bincount(port, found.lookups, shape[0] * shape[1])
-    paid = np.bincount(port, misses, shape[0] * shape[1])
+    # a hit in the second level takes a part of the time of a miss
+    penalties = missed - second * (1.0 - min(1.0, config.timing.second_level_ns / config.timing.tcam_ns))
+    paid = np.bincount(port, penalties, shape[0] * shape[1])
     shares = np.divide(paid, lookups, out=np.zeros(len(paid)), where=lookups > 0)
     if config.lookup.ports_per_engine > 1:  # every port pays the share of the cache that it asks
         first = found.inputs.first
         shares = np.where(first >= 0, shares[port[np.maximum(first, 0)]].reshape(shape), 0.0)
-    return CacheUse(shares.reshape(shape), float(paid.sum() / max(lookups.sum(), 1)), config.lookup.cache.enabled)
+    looked_up = max(float(lookups.sum()), 1.0)
+    return CacheUse(
+        shares.reshape(shape), float(missed.sum()) / looked_up, float((missed - second).sum()) / looked_up,
+        config.lookup.cache.enabled,
+    )  # fmt: skip
 
 
-def _penalties(config: Config, found: ReplayResult) -> NDArray[np.float64]:
-    """Penalties of a miss that each cache has cost, float64[cache]."""
+def _misses(config: Config, found: ReplayResult) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Misses of each cache, and those of them that hit in its second level, float64[cache]."""
     missed = (found.lookups - found.hits).astype(np.float64)
     if config.app.caches == "warm":
         missed -= found.compulsory
-    second = np.minimum(found.second_level_hits, missed)
-    return missed - second * (1.0 - min(1.0, config.timing.second_level_ns / config.timing.tcam_ns))
+    return missed, np.minimum(found.second_level_hits, missed)

@@ -120,7 +120,7 @@ def run_jobs(setup: AppSetup, run_one: RunOne, progress: Progress | None = None)
         except (ProgramError, GoalError) as error:
             words = "workload.jobs together" if alone else "workload.jobs[0]"
             raise JobsError(f"{words}: {str(error).removeprefix('workload: ')}") from error
-    return _result(setup, alone or [shared[0][1]], shared, links)
+    return _result(replace(setup, use=use), alone or [shared[0][1]], shared, links)
 
 
 def _alone(setup: AppSetup, number: int, run_one: RunOne, bar: _Bar) -> AppRun:
@@ -188,6 +188,7 @@ def _merged(setup: AppSetup, jobs: JobsTogether, shared: Sequence[tuple[list[int
     assert setup.routes is not None, "of engine flow"
     found = app_result(
         setup, backend="embedded", message_latency_s=latency / remote if remote else 0.0, cpu=cpu, miss_share=missed,
+        tcam_share=None if setup.use is None else setup.use.tcam_share,
         finish=times["finish_s"], waiting=times["waiting_s"], computing=times["compute_s"],
         visits=switch_visits(setup.config, setup.topology, setup.placed, setup.routes),
     )  # fmt: skip

@@ -68,3 +68,15 @@ def lookup_totals(lookup: LookupState | None) -> dict[str, Any]:
     total = {name: counts.get(name, 0) for name in ("hits", "merges", *CAUSES)}
     lookups, hits = sum(total.values()), total.pop("hits")
     return {"lookups": lookups, "hit_rate": hits / lookups if lookups else math.nan, **total}
+
+
+def tcam_share(lookup: LookupState | None) -> float | None:
+    """Return the share of the lookups that asked the TCAM, None without lookups.
+
+    A miss that joined one under way, or that hit in the second level, did not ask it.
+    """
+    total = lookup_totals(lookup)
+    if lookup is None or not total["lookups"]:
+        return None
+    second = 0 if lookup.second is None else int(lookup.second.counts["hits"].sum())
+    return float((sum(total[cause] for cause in CAUSES) - second) / total["lookups"])

@@ -167,6 +167,15 @@ def _unused(command: str, text: str) -> list[str]:
          ["traffic.eager_bytes"]),
         ("app", "app: {engine: flow}\nworkload: {kind: npb, benchmark: is}\ntraffic: {reply: {}}", ["traffic.reply"]),
         ("app", "workload: {kind: npb, benchmark: is}\nrouter: {vcs: 2, rc_cycles: 2}", ["router.rc_cycles"]),
+        *(
+            ("app", f"workload: {{kind: npb, benchmark: is}}\nrouter: {{{router}}}{more}", unread)
+            for router, more, unread in (  # energy
+                ("va: islip, allocator_iterations: 2", "", []),
+                ("va: islip, va_iterations: 2", "", []),
+                ("model: input_output_queued, output_buffer_flits: 7", "", []),
+                ("model: packet", "\npacket: {packet_bytes: 64, queue_packets: 4, link_ns: 9}", ["packet.link_ns"]),
+            )
+        ),
         ("bounds", "traffic: {share: 0.1, source: on_off, packet_flits: 4}",
          ["traffic.share", "traffic.source", "traffic.packet_flits"]),
         ("bounds", "traffic: {pattern: hotspot, share: 0.1, include_self: false}", ["traffic.include_self"]),

@@ -153,6 +153,26 @@ def test_the_report_counts_what_differs() -> None:
 
 
 @pytest.mark.parametrize(
+    ("tables", "problem"),
+    [
+        ("{layers: single}", "tables.layers: single: the virtual layers can deadlock"),
+        ("{layers: dfsssp, max_layers: 1}", "tables.max_layers: dfsssp needs 2 layers for this table, not 1"),
+    ],
+)
+def test_the_whole_network_needs_no_tables(tables: str, problem: str) -> None:
+    """A ring without one of its links is a chain, in which one layer is enough."""
+    config = parse_config(f"name: t\ntopology: {{kind: torus, radices: [6]}}\ntables: {tables}")
+    ring = build(config.topology, config.address)
+    with pytest.raises(UserError, match=problem):
+        build_tables(config.tables, ring, 1)
+    left, report = tables_after_failure(config.tables, ring, FailedConfig(links=((2, 3),)), 1)
+    assert left.hops.max() == 5 and left.layers.count == 1
+    words = dict(report.rows)
+    assert words["compared with"].startswith(f"nothing, for the whole network has no such tables: {problem}")
+    assert report.routers["entries"].tolist() == [5] * 6
+
+
+@pytest.mark.parametrize(
     ("failed", "message"),
     [
         (FailedConfig(switches=(20,)), "router 20 does not exist; the random regular graph .* has routers 0 to 19"),

@@ -16,7 +16,7 @@ from hopforge.hw.parts.sliced_counter import slices
 from hopforge.model.config import load_config
 from hopforge.model.errors import UserError
 from hopforge.sim.cosim import mutate as mutate_module
-from hopforge.sim.cosim import mutation_verdicts
+from hopforge.sim.cosim import mutation_race, mutation_verdicts
 from hopforge.sim.cosim.mutate import block_names, mutate, sample_seed
 from hopforge.sim.cosim.mutation_kept import keeper
 from hopforge.sim.cosim.mutation_race import Surroundings, Use, _race_source, build, play
@@ -91,6 +91,17 @@ def test_mutants_made_by_hand(tmp_path: Path) -> None:
     assert verdicts[0].trace == 1
     assert max(verdict.trace for verdict in verdicts) == 2
     assert {verdict.signal for verdict in verdicts} == {"output"}
+
+
+def test_only_a_mutant_that_does_not_end_is_killed_by_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Others may wait for a busy machine, and all together may take longer than the limit of one."""
+    program = tmp_path / "program"
+    program.write_text(
+        "#!/bin/sh\nshift 2\nfor n; do sleep 0.4; while [ $n = 3 ]; do :; done; echo $n 5 -; done\n"
+    )
+    program.chmod(0o755)
+    monkeypatch.setattr(mutation_race, "_PLAY_TIMEOUT_S", 1)
+    assert list(play(program, adder_replay([1]), [0, 1, 2, 3, 4, 5])) == [(3, -1, "none")]
 
 
 def test_a_stopped_test_goes_on_where_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -148,7 +148,7 @@ def test_caches_add_engines_and_memories():
 def test_lookups_are_those_of_the_papers_equation():
     """Eq. 4.5: a switch of 7 ports at 1400 Gbps for one second, 1 % misses: 1.083 W, conventional 87.54 W."""
     config, shape = config_of(ROUND), SwitchShape(7, 1, 1, 64)
-    traffic = Traffic(seconds=1.0, packets=1400e9 / (84 * 8), flits=0, miss_share=0.01)
+    traffic = Traffic(seconds=1.0, packets=1400e9 / (84 * 8), flits=0, tcam_share=0.01)
     for cached, watt in ((True, 1.083), (False, 87.54)):
         found = switch_energy(config, shape, 1, traffic, cached=cached)
         assert found["lookup"] + found["static, caches and TCAM"] == pytest.approx(watt, rel=1e-3)
@@ -156,7 +156,7 @@ def test_lookups_are_those_of_the_papers_equation():
 
 def test_what_a_flit_costs():
     """10 packets of 3 flits of 68 bits in switches of 5 ports with 2 VCs."""
-    traffic = Traffic(seconds=2.0, packets=10, flits=30, miss_share=0.5)
+    traffic = Traffic(seconds=2.0, packets=10, flits=30, tcam_share=0.5)
     config = config_of(ROUND + "router: {sa: input_first}")
     found = switch_energy(config, SwitchShape(5, 2, 4, 64), 3, traffic, cached=True)
     assert found == pytest.approx({

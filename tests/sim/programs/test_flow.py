@@ -485,6 +485,25 @@ def test_delays_by_the_hit_rates_of_the_caches(tmp_path, reduction, first):
     assert not engine.FlowRun(warm, TOPOLOGY, place_program(warm.workload, TOPOLOGY, 1)).cache_use.miss.any()
 
 
+@pytest.mark.parametrize(("kind", "second_ns"), [("flow", 4), ("flow", 25), ("packet", 4)])
+def test_energy_of_a_second_level(tmp_path, kind, second_ns):
+    """Host 0 sends to 1 and 2 in turn past a cache of one line: all four miss, the second level holds two of them.
+
+    Each next message waits for an answer to the last one, so that no lookup joins another. Answers take the caches of
+    the other hosts: one miss each, and a hit.
+    """
+    here, there = ["send 1 0 0 6", "recv 1 0 0 6", "send 2 0 0 6", "recv 2 0 0 6"] * 2, ["recv 0 0 0 6", "send 0 0 0 6"]
+    config = recorded(
+        tmp_path, [here, there * 2, there * 2], app=f"{{engine: {kind}, lookup: cache}}",
+        more="lookup: {reduction: false, cache: {entries: 1, ways: 1, second_level: {entries: 64}}}\n",
+    )
+    timing = config.timing.model_copy(update={"second_level_ns": float(second_ns)})
+    run = run_app(config.model_copy(update={"timing": timing}))
+    assert run.found.miss_share == 6 / 8
+    lookup = run.energy.set_index("part").cache_j["lookup"]
+    assert lookup == pytest.approx((8 * 0.039 + 4 * 42.0) * 1e-9)  # those that ask the TCAM
+
+
 def test_results_are_written(tmp_path):
     config = config_of("{kind: npb, benchmark: ep, class: S}", app="{host_gflops: 1}")
     run = run_app(config)
