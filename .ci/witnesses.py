@@ -175,6 +175,7 @@ WATCHED: dict[str, tuple[str, ...]] = {
     "booksim-dragonfly": ("booksim.dragonfly72_min_uniform_p1",),
     "booksim-imported": _MESHES,
     "booksim-knee": _MESHES,
+    "booksim-reads-writes": _MESHES,
     "booksim-release": _MESHES,
     "booksim-speculative": _MESHES,
     "booksim-unlike": _MESHES,

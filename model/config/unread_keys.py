@@ -419,7 +419,7 @@ def _reads_packet_key(config: Config, command: str, key: str) -> bool:
     if key.removeprefix("packet.") in _OF_HEADS:
         return config.packet.switching == "vct" and (not of_app or config.app.engine == "packet")
     if of_app:
-        return config.app.engine != "packet" or key == "traffic.flit_bytes"
+        return key != "workload.mtu_bytes" and (config.app.engine != "packet" or key == "traffic.flit_bytes")
     return config.traffic.source != "program"
 
 

@@ -169,6 +169,11 @@ def _caches(config: Config, topology: Topology) -> Replay | None:
         return None
     if config.routing.spread != "flow":
         refuse_spread(config.routing.spread, "engine: flow")
+    if config.lookup.lag.members > 1:
+        raise ApplicationError(
+            f"lookup.lag.members: must be 1 with app.lookup: cache in engine flow, whose links are single, not "
+            f"{config.lookup.lag.members}"
+        )
     return Replay(config, topology)
 
 

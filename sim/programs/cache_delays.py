@@ -12,6 +12,7 @@ from hopforge.model.topology import Topology
 from hopforge.sim.hits.replay import Replay, send_all
 from hopforge.sim.hits.replay_result import ReplayResult
 from hopforge.sim.traffic.placed import PlacedProgram
+from hopforge.sim.traffic.program_traffic import packet_size
 from hopforge.sim.traffic.workload_packets import program_packets
 
 
@@ -53,7 +54,8 @@ def cache_use(config: Config, topology: Topology, placed: PlacedProgram, caches:
         share = 0.0 if kind == "hit" else 1.0
         return CacheUse(np.full(shape, share), share, share, kind != "conventional")
     assert isinstance(config.workload, ProgramWorkload | JobsWorkload), "checked by sim.programs.application"
-    found = send_all(caches or Replay(config, topology), program_packets(config.workload, placed))
+    workload = config.workload.model_copy(update={"mtu_bytes": packet_size(config)})
+    found = send_all(caches or Replay(config, topology), program_packets(workload, placed))
     missed, second = _misses(config, found)
     port = found.inputs.router.astype(np.int64) * shape[1] + found.inputs.port
     lookups = np.bincount(port, found.lookups, shape[0] * shape[1])

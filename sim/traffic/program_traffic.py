@@ -21,14 +21,14 @@ def switch_visits(
 ) -> tuple[int, int]:
     """Return visits of packets and of flits on `routes`.
 
-    Packets have `workload.mtu_bytes`, flits `traffic.flit_bytes`; a message of 0 bytes is one flit. `pairs`: those of
-    its messages, if they are known already.
+    Packets have `packet_size`, flits `traffic.flit_bytes`; a message of 0 bytes is one flit. In switches of packets what
+    is left of a message fills a whole packet. `pairs`: those of its messages, if they are known already.
     """
     assert isinstance(config.workload, ProgramWorkload | JobsWorkload), "checked by sim.programs.application"
     if pairs is None:
         pairs = host_pairs(placed, topology.hosts)
     switches = routes.paths(pairs.source, pairs.destination).lengths
-    mtu, flit = config.workload.mtu_bytes, config.traffic.flit_bytes
+    mtu, flit = packet_size(config), config.traffic.flit_bytes
     packets, flits = 0, 0
     for start in range(0, placed.program.messages, _CHUNK):
         number, size = pairs.number[start : start + _CHUNK], placed.program.size_bytes[start : start + _CHUNK]
@@ -40,7 +40,15 @@ def switch_visits(
             size = size[remote]
         each = cut(size, mtu, flit)
         packets, flits = packets + int((each[0] * visits).sum()), flits + int((each[1] * visits).sum())
+    if config.router.model == "packet":
+        flits = packets * -(-mtu // flit)
     return packets, flits
+
+
+def packet_size(config: Config) -> int:
+    """Return the most bytes of a packet of a program."""
+    assert isinstance(config.workload, ProgramWorkload | JobsWorkload), "checked by sim.programs.application"
+    return config.packet.packet_bytes if config.router.model == "packet" else config.workload.mtu_bytes
 
 
 def cut(

@@ -241,6 +241,22 @@ def test_a_switch_of_packets_allocates_no_vcs_and_the_switch_once_for_a_packet()
     assert found["buffers"] == pytest.approx(20 * (512 + 4) * 2 * 2e-12)  # written and read
 
 
+@pytest.mark.parametrize("lookup", ["hit", "cache"])
+def test_a_program_visits_switches_of_packets_in_whole_packets(lookup):
+    """300 bytes are 3 packets of 128 bytes, each of 2 flits of 64: 3 messages over 2 switches each."""
+    config = config_of(
+        "router: {model: packet}\nrouting: {algorithm: abr}\npacket: {packet_bytes: 128, queue_packets: 5}\n"
+        "workload: {kind: collective, operation: bcast, bytes: 300, mtu_bytes: 4096, collectives: {bcast: ring}}\n"
+        f"app: {{engine: flow, lookup: {lookup}}}\ntraffic: {{flit_bytes: 64}}\n" + ROUND,
+        "{kind: torus, radices: [4]}",
+    )
+    energy = run_app(config).energy.set_index("part")
+    packets = 3 * 3 * 2
+    assert energy.loc["lookup", "conventional_j"] == pytest.approx(packets * 42e-9)
+    assert energy.loc["buffers", "cache_j"] == pytest.approx(packets * 2 * (512 + 4) * 2 * 2e-12)
+    assert energy.loc["switch allocation", "cache_j"] == pytest.approx(packets * 3 * 3 * 7e-12)
+
+
 def test_energy_of_a_program_on_queues_at_inputs_and_outputs():
     """The broadcast of above in packets of one flit: 3 messages of 3 flits over 2 switches each."""
     config = parse_config(

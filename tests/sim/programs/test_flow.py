@@ -517,3 +517,12 @@ def test_results_are_written(tmp_path):
     assert (tmp_path / "out" / "ranks.csv").read_text().splitlines()[0] == (
         "rank,host,finish_s,waiting_s,compute_s,sent_messages,sent_bytes"
     )
+
+
+def test_caches_of_grouped_links_are_refused():
+    config = config_of(
+        "{kind: collective, operation: alltoall, ranks: 4, bytes: 300}", ROW, "{lookup: cache}",
+        "lookup: {lag: {max_members: 2, members: 2}}\n",
+    )  # fmt: skip
+    with pytest.raises(UserError, match=r"lookup\.lag\.members: must be 1 with app\.lookup: cache in engine flow, .*2$"):
+        run_app(config)
