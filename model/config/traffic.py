@@ -363,7 +363,7 @@ def _reply_length_problems(reply: ReplyConfig, packet_lengths: tuple[int, ...]) 
     if "flits" in reply.model_fields_set:
         yield Problem("reply.flits", "cannot stand together with lengths")
     if not packet_lengths:
-        yield Problem("packet_lengths", "missing; reply.lengths needs it: a request says by its length that of its reply")
+        yield Problem("packet_lengths", "missing; reply.lengths needs it: the length of a request says its reply's")
     elif len(reply.lengths) != len(packet_lengths):
         reason = f"must be as many as packet_lengths={len(packet_lengths)}, not {len(reply.lengths)}"
         yield Problem("reply.lengths", reason)
