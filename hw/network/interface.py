@@ -71,12 +71,15 @@ class NetworkInterface(wiring.Component):
     host: Any
 
     def __init__(self, *, params: RouterParams, rules: ReplyRules):
+        most = (1 << params.length_bits) - 1 if params.switching == "vct" else rules.longest
         for name, limit, value, fine in (
             ("vcs", "own in hardware", "shared", rules.own),
             ("sender", "own in hardware", "shared", not rules.one_sender),
             ("queue", "set in hardware", "null", rules.places > 0),
             ("delay_cycles", f"at most {_MOST_DELAY} in hardware", rules.delay_cycles,
              rules.delay_cycles <= _MOST_DELAY),
+            ("lengths" if rules.lengths else "flits", f"at most {most} in hardware (router.length_bits)", rules.longest,
+             rules.longest <= most),
         ):  # fmt: skip
             if not fine:
                 raise ValueError(f"{name} must be {limit}, not {value}")

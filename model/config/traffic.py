@@ -362,7 +362,9 @@ def _reply_length_problems(reply: ReplyConfig, packet_lengths: tuple[int, ...]) 
     """Return why the length of a request does not say how long its reply is."""
     if "flits" in reply.model_fields_set:
         yield Problem("reply.flits", "cannot stand together with lengths")
-    if len(reply.lengths) != len(packet_lengths):
+    if not packet_lengths:
+        yield Problem("packet_lengths", "missing; reply.lengths needs it: the length of a request says its reply's")
+    elif len(reply.lengths) != len(packet_lengths):
         reason = f"must be as many as packet_lengths={len(packet_lengths)}, not {len(reply.lengths)}"
         yield Problem("reply.lengths", reason)
     twice = [length for length in packet_lengths if packet_lengths.count(length) > 1]

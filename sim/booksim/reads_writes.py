@@ -63,7 +63,6 @@ def translate_reads_writes(settings: Settings) -> ReadsWrites:
     settings.no_effect("reads and writes have lengths of their own", "packet_size", "packet_size_rate")
     if settings.text("routing_function") == "ugal_pni":
         settings.refuse("routing_function", "virtual channels by destination are not for reads and writes in hopforge")
-    settings.must_be("hold_switch_for_packet", 0, "with replies hopforge's hosts do not stay with one packet")
     for key in _SUBNETS:
         settings.must_be(key, 0, "hopforge has one physical network")
     share = _write_fraction(settings)
@@ -94,22 +93,28 @@ def _vcs(settings: Settings) -> str:
         return "shared"
     share, vcs = _write_fraction(settings), settings.whole("num_vcs")
     kinds = [kind for kind, none in (("read", share == 1), ("write", share == 0)) if not none]
+    halves = {"request": (0, vcs // 2 - 1), "reply": (vcs // 2, vcs - 1)}
     found = {
-        part: {tuple(settings.whole(f"{kind}_{part}_{end}_vc") for end in ("begin", "end")) for kind in kinds}
-        for part in ("request", "reply")
+        part: {_limits(settings, f"{kind}_{part}", half) for kind in kinds} for part, half in halves.items()
     }
     settings.no_effect("there are only writes" if share == 1 else "there are only reads", *(
         key for key in _VCS if key.split("_", 1)[0] not in kinds
     ))  # fmt: skip
     if found["request"] == found["reply"] == {(0, vcs - 1)}:
         return "shared"
-    if vcs % 2 == 0 and found == {"request": {(0, vcs // 2 - 1)}, "reply": {(vcs // 2, vcs - 1)}}:
+    if vcs % 2 == 0 and found == {part: {half} for part, half in halves.items()}:
         return "own"
     settings.refuse(
         f"{kinds[0]}_request_begin_vc",
         f"in hopforge requests have virtual channels 0 to {vcs // 2 - 1} and replies {vcs // 2} to {vcs - 1}, of reads "
         f"and writes alike (num_vcs = {vcs}); or all have all",
     )
+
+
+def _limits(settings: Settings, packets: str, half: tuple[int, int]) -> tuple[int, int]:
+    """Return first and last virtual channel of these packets; negative ones are those of their half."""
+    begin, end = (settings.whole(f"{packets}_{end}_vc") for end in ("begin", "end"))
+    return half[0] if begin < 0 else begin, half[1] if end < 0 else end
 
 
 def _write_fraction(settings: Settings) -> float:

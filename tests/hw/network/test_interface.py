@@ -116,8 +116,17 @@ def test_equals_golden_host(name: str) -> None:
         (ReplyRules(own=False, places=1), "vcs must be own in hardware, not shared"),
         (ReplyRules(), "queue must be set in hardware, not null"),
         (ReplyRules(delay_cycles=1025, places=1), "delay_cycles must be at most 1024 in hardware, not 1025"),
+        (ReplyRules(16, places=1), r"^flits must be at most 15 in hardware \(router.length_bits\), not 16"),
+        (ReplyRules(places=1, lengths=((1, 16), (2, 3))), "^lengths must be at most 15 in hardware"),
     ],
 )
 def test_bad_rules(rules: ReplyRules, message: str) -> None:
+    params = RouterParams(**SMALL | {"switching": "vct", "buffer_flits": 20})
     with pytest.raises(ValueError, match=message):
-        NetworkInterface(params=RouterParams(**SMALL), rules=rules)
+        NetworkInterface(params=params, rules=rules)
+
+
+def test_a_head_holds_the_longest_reply() -> None:
+    cut_through = RouterParams(**SMALL | {"switching": "vct", "buffer_flits": 20})
+    NetworkInterface(params=cut_through, rules=ReplyRules(15, places=1))
+    NetworkInterface(params=RouterParams(**SMALL), rules=ReplyRules(16, places=1))  # wormhole: no length there

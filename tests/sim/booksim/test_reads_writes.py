@@ -64,6 +64,13 @@ def test_virtual_channels_of_both(tmp_path: Path) -> None:
     writes = translation(tmp_path, "write_fraction=1.0", "read_reply_end_vc=9")
     assert writes.sections["traffic"]["reply"]["vcs"] == "own"
     assert writes.without_effect["read_reply_end_vc"] == "there are only writes"
+    # a negative number: the half of these packets
+    halves = " ".join(f"{kind}_{part}_{end}_vc=-1" for kind in ("read", "write") for part in ("request", "reply")
+                      for end in ("begin", "end"))  # fmt: skip
+    assert traffic(tmp_path, halves)["reply"]["vcs"] == "own"
+    assert traffic(tmp_path, f"{ALL_VCS} read_request_begin_vc=-1 write_reply_end_vc=-7")["reply"]["vcs"] == "shared"
+    with pytest.raises(BooksimError, match="or all have all"):
+        translation(tmp_path, *f"{halves} num_vcs=5".split())
     dragonfly = "topology = dragonflynew; k = 2; n = 1; routing_function = min; num_vcs = 2; use_read_write = 1;"
     found = translation(tmp_path, "read_request_end_vc=5", text=dragonfly)
     assert found.sections["traffic"]["reply"]["vcs"] == "shared"
@@ -95,7 +102,6 @@ def test_keys_of_reads_and_writes_are_without_effect_without_them(tmp_path: Path
     ("use_read_write=-1", "must be at least 0"),
     ("classes=2", "hopforge has requests and replies without other classes of traffic only"),
     ("write_reply_subnet=1", "hopforge has one physical network"),
-    ("hold_switch_for_packet=1", "hosts do not stay with one packet"),
     ("routing_function=adaptive_xy_yx", "routing_delay = 0: with reads and writes hopforge does not decide before"),
     ("topology=flatfly k=4 n=2 c=4 x=4 y=4 xr=2 yr=2 num_vcs=8 routing_function=ugal_pni read_request_end_vc=3 "
      "write_request_end_vc=3 read_reply_begin_vc=4 read_reply_end_vc=7 write_reply_begin_vc=4 write_reply_end_vc=7",
@@ -119,6 +125,7 @@ def test_what_reads_and_writes_lack_is_refused_by_name(tmp_path: Path, parameter
     (TORUS, "injection_rate=0.15 read_reply_size=3 write_request_size=4 write_reply_size=2 write_fraction=0.8",
      19.19, 0.1681),
     (TREE, f"injection_rate=0.2 {MEMORY}", 16.08, 0.2),
+    (MESH, f"injection_rate=0.15 {MEMORY} hold_switch_for_packet=1", 19.51, 0.1499),
     # beyond saturation
     (MESH, f"injection_rate=0.9 {MEMORY} sim_type=throughput traffic=transpose", None, 0.5342),
 ])  # fmt: skip

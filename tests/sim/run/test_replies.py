@@ -157,7 +157,7 @@ def test_a_long_delay_is_no_deadlock() -> None:
         ("traffic: {message_packets: 2, reply: {}}", "reply: is for message_packets=1 only, not 2"),
         ("traffic: {reply: {flits: 0}}", "traffic.reply.flits: "),
         ("traffic: {reply: {delay_cycles: -1}}", "traffic.reply.delay_cycles: "),
-        ("traffic: {reply: {lengths: [1, 2]}}", "reply.lengths: must be as many as packet_lengths=0, not 2"),
+        ("traffic: {reply: {lengths: [1, 2]}}", "packet_lengths: missing; reply.lengths needs it"),
         ("traffic: {reply: {sender: shared, queue: 4}}", "reply.queue: cannot stand together with sender=shared"),
         ("traffic: {packet_lengths: [2], packet_weights: [1], reply: {lengths: [1], flits: 1}}",
          "traffic.reply.flits: cannot stand together with lengths"),
