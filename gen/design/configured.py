@@ -377,10 +377,16 @@ def check_interfaces(design: NetworkDesign) -> None:
         Naming the key.
     """
     acknowledge_setup(design)
+    params, acknowledge = design.params[0], design.config.traffic.acknowledge
+    if acknowledge is not None and acknowledge.flits > params.longest_packet:
+        raise UserError(
+            f"traffic.acknowledge.flits must be at most {params.longest_packet} in hardware (router.length_bits), not "
+            f"{acknowledge.flits}"
+        )
     rules = reply_rules(design.config)
     if rules is None:
         return
     try:
-        NetworkInterface(params=design.params[0], rules=rules)
+        NetworkInterface(params=params, rules=rules)
     except ValueError as error:
         raise UserError(f"traffic.reply.{error}") from error

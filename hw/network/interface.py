@@ -71,7 +71,7 @@ class NetworkInterface(wiring.Component):
     host: Any
 
     def __init__(self, *, params: RouterParams, rules: ReplyRules):
-        most = (1 << params.length_bits) - 1 if params.switching == "vct" else rules.longest
+        most = params.longest_packet
         for name, limit, value, fine in (
             ("vcs", "own in hardware", "shared", rules.own),
             ("sender", "own in hardware", "shared", not rules.one_sender),

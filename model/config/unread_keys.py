@@ -144,7 +144,8 @@ _OF_ONE_WAY = {"topology", "hits", "wavelengths"}
 #: algorithms that may lead packets off the known way and all others as short
 _OTHER_WAYS = {
     "valiant", "valiant_compact", "valiant_group", "valiant_node", "ugal", "ugal_compact", "ugal_global", "ugal_group",
-    "ugal_node", "par", "q_routing", "q_adaptive", "dqn", "por", "ofr", "dimwar", "omniwar", "dal", "up_down", "file",
+    "ugal_node", "par", "q_routing", "q_adaptive", "dqn", "por", "ofr", "dimwar", "omniwar", "dal", "up_down",
+    "shortest_escape", "file",
     "booksim_valiant", "booksim_romm", "booksim_ugal", "booksim_ugal_xy_yx", "booksim_ugal_pni", "booksim_val",
     "booksim_val_by_hop", "booksim_ugal_four", "booksim_ugal_four_by_hop", "booksim_ugal_pf", "booksim_ugal_pf_by_hop",
 }  # fmt: skip

@@ -274,6 +274,11 @@ class RouterParams(VcArbiter):
         return () if self.protection is None else (self.protection,)
 
     @property
+    def longest_packet(self) -> int:
+        """Most flits of a packet whose length a head can tell; where heads tell none, more than any packet has."""
+        return (1 << (self.length_bits if self.switching == "vct" else 32)) - 1
+
+    @property
     def header_bits(self) -> int:
         """Bits of a head that mean something to routers and hosts."""
         return self.entropy_at + self.entropy_bits

@@ -46,6 +46,12 @@ def network_setup(config: Config, load: float, seed: int, cycles: int) -> Networ
     _refuse_failures(config)
     design = network_design(config, service_ports=True, failed=True)
     check_interfaces(design)
+    most, longest = design.params[0].longest_packet, config.traffic.longest_flits()
+    if longest > most:
+        raise UserError(
+            f"router.length_bits must hold the length of the longest packet ({longest} flits) under vct; "
+            f"{design.params[0].length_bits} bits hold {most}"
+        )
     lookup = design.params[0].lookup
     if lookup is not None and lookup.tcam_kind == "external":
         raise UserError("lookup.tcam.kind must be flops or sram for the co-simulation of a network, not external")

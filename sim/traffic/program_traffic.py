@@ -21,8 +21,8 @@ def switch_visits(
 ) -> tuple[int, int]:
     """Return visits of packets and of flits on `routes`.
 
-    Packets have `packet_size`, flits `traffic.flit_bytes`; a message of 0 bytes is one flit. In switches of packets what
-    is left of a message fills a whole packet. `pairs`: those of its messages, if they are known already.
+    Packets have `packet_size`, flits `traffic.flit_bytes`; a message of 0 bytes is one flit. In switches of packets
+    what is left of a message fills a whole packet. `pairs`: those of its messages, if they are known already.
     """
     assert isinstance(config.workload, ProgramWorkload | JobsWorkload), "checked by sim.programs.application"
     if pairs is None:

@@ -208,6 +208,24 @@ def test_hardware_answers_as_the_simulator(name: str) -> None:
     assert result.first is None, str(result.first)
 
 
+@pytest.mark.parametrize(
+    ("traffic", "message"),
+    [
+        ("packet_range: [1, 5]", r"router\.length_bits must hold .* \(5 flits\) under vct; 2 bits hold 3$"),
+        ("packet_flits: 3, acknowledge: {flits: 4, queue: 2, own_queue: 2, table: 8, age_limit_cycles: 400}",
+         r"traffic\.acknowledge\.flits must be at most 3 in hardware \(router\.length_bits\), not 4$"),
+    ],
+)  # fmt: skip
+def test_lengths_that_a_head_cannot_tell_are_refused(traffic: str, message: str) -> None:
+    config = parse_config(
+        "name: pair\ntopology: {kind: mesh, radices: [2, 1]}\n"
+        "router: {vcs: 2, buffer_flits: 8, switching: vct, length_bits: 2}\n"
+        f"traffic: {{{traffic}}}\n"
+    )
+    with pytest.raises(UserError, match=message):
+        record_network(config, NetworkTraffic(load=0.2, cycles=60, seed=3))
+
+
 @pytest.mark.parametrize("options", ["dor, ties: random", "nca, ties: random"])
 def test_ties_that_draw(options: str) -> None:
     """The key that is at fault is named where another value of it makes tables; else it is the algorithm."""

@@ -524,5 +524,5 @@ def test_caches_of_grouped_links_are_refused():
         "{kind: collective, operation: alltoall, ranks: 4, bytes: 300}", ROW, "{lookup: cache}",
         "lookup: {lag: {max_members: 2, members: 2}}\n",
     )  # fmt: skip
-    with pytest.raises(UserError, match=r"lookup\.lag\.members: must be 1 with app\.lookup: cache in engine flow, .*2$"):
+    with pytest.raises(UserError, match=r"lookup\.lag\.members: must be 1 with app\.lookup: cache in .*2$"):
         run_app(config)
