@@ -35,7 +35,7 @@ def asked(settings: Settings) -> bool:
     entries = _entries(settings, "use_read_write")[: max(classes, 1)]
     if not all(each.isdecimal() for each in entries):
         settings.refuse("use_read_write", "must be one whole number for each class")
-    found = any(int(each) for each in entries) if entries else settings.at_least("use_read_write", 0) != 0
+    found = any(int(each[:9]) for each in entries) if entries else settings.at_least("use_read_write", 0) != 0
     if found and classes != 1:
         settings.refuse("use_read_write", "hopforge has requests and replies without other classes of traffic only")
     return found

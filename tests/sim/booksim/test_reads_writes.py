@@ -100,6 +100,7 @@ def test_keys_of_reads_and_writes_are_without_effect_without_them(tmp_path: Path
     ("read_reply_size={0}", "must be 1 to 65535"),
     ("use_read_write={x}", "must be one whole number for each class"),
     ("use_read_write=-1", "must be at least 0"),
+    (f"use_read_write={{{'9' * 5000}}} classes=2", "without other classes of traffic only"),
     ("classes=2", "hopforge has requests and replies without other classes of traffic only"),
     ("write_reply_subnet=1", "hopforge has one physical network"),
     ("routing_function=adaptive_xy_yx", "routing_delay = 0: with reads and writes hopforge does not decide before"),
