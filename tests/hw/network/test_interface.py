@@ -128,5 +128,6 @@ def test_bad_rules(rules: ReplyRules, message: str) -> None:
 
 def test_a_head_holds_the_longest_reply() -> None:
     cut_through = RouterParams(**SMALL | {"switching": "vct", "buffer_flits": 20})
-    NetworkInterface(params=cut_through, rules=ReplyRules(15, places=1))
-    NetworkInterface(params=RouterParams(**SMALL), rules=ReplyRules(16, places=1))  # wormhole: no length there
+    assert NetworkInterface(params=cut_through, rules=ReplyRules(15, places=1)).rules.longest == 15
+    wormhole = RouterParams(**SMALL)  # whose heads hold no length
+    assert NetworkInterface(params=wormhole, rules=ReplyRules(16, places=1)).rules.longest == 16
