@@ -171,6 +171,18 @@ def test_what_follows_one_known_way_says_that_it_takes_no_detours(algorithm: str
     assert "routing.algorithm" not in unused_sections(flow, ["hits", "net"])
 
 
+def test_every_algorithm_is_told_there_or_takes_ways_as_short() -> None:
+    """A new algorithm has to be put on one of the two sides."""
+    as_short = {
+        "dor", "minimal", "shortest", "tables", "star_channel", "dragonfly_min", "nca", "anca", "d_mod_k", "dest_tag",
+        "booksim_dor", "booksim_min", "booksim_nca", "booksim_xy_yx", "booksim_adaptive_xy_yx",
+    }  # fmt: skip
+    texts = {name: f"name: x\n{_GRID}routing: {{algorithm: {name}}}\nworkload: {{kind: uniform}}\n" for name in ROUTING}
+    told = {name for name, text in texts.items()
+            if "routing.algorithm" in unused_sections(parse_config(text, keys=False), ["hits"])}  # fmt: skip
+    assert told == set(ROUTING) - as_short
+
+
 def test_a_key_that_one_variant_reads_is_read() -> None:
     variants = "simulation: {variants: {a: {routing.algorithm: ugal}, b: {}}}\n"
     routing = "router: {vcs: 8}\nrouting: {bias: 3, alpha: 0.1}\n"
