@@ -38,8 +38,8 @@ def refuse_failed(failed: FailedConfig, who: str) -> None:
     if not failed.none:
         raise FailureError(
             f"failed: {describe_failed(failed)}: {who} takes whole networks only (hopforge route, gen tables, gen "
-            "network, cosim --part network, net, sweep, series and trace, and hits with routing.algorithm=tables, go "
-            "without what has failed)"
+            "network, cosim --part network, net, sweep, series and trace, app with engine: packet, and hits with "
+            "routing.algorithm=tables, go without what has failed)"
         )
 
 

@@ -302,6 +302,9 @@ def _source(settings: Settings, number: int, load: float, mean: float) -> dict[s
         settings.refuse("injection_process", f"one of alpha, beta, r1 must be negative and none above 1: "
                                              f"{alpha:g}, {beta:g}, {r1:g}")  # fmt: skip
     packets = load / mean
+    if not packets:
+        settings.no_effect("terminals that send nothing have no bursts", *_BURST)
+        return {}
     if r1 < 0:
         r1 = packets * (alpha + beta) / alpha if alpha else 2.0
     elif beta < 0:

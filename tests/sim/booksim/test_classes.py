@@ -58,6 +58,13 @@ def test_a_class_may_offer_nothing(tmp_path: Path) -> None:
     assert load_config(tmp_path / "case.yml", keys=False).traffic.classes[0].load == 0.0
 
 
+@pytest.mark.parametrize("process", ["on_off({0.1,-1,0.5})", "on_off({0.1,0.2,-1})", "on_off({-1,0.2,0.5})"])
+def test_a_class_that_offers_nothing_has_no_bursts(tmp_path: Path, process: str) -> None:
+    changes = ("classes=2", "injection_rate={0.0,0.3}")
+    bursts = translation(tmp_path, *changes, f"injection_process={{{process},bernoulli}}")
+    assert bursts.sections == translation(tmp_path, *changes).sections
+
+
 def test_keys_of_a_pattern_hold_for_all_classes(tmp_path: Path) -> None:
     found = translation(tmp_path, "classes=2", "traffic={hotspot({{3,5}}),uniform}").sections["traffic"]
     assert (found["targets"], found["share"]) == ([3, 5], 1.0)
