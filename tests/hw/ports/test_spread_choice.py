@@ -122,7 +122,9 @@ BY_ENTROPY = "algorithm: minimal, spread: entropy"
 
 
 @pytest.mark.parametrize("config", [
-    config_of(more=", route_computation: lookup", lookup="ports_per_engine: 2"),
+    pytest.param(
+        config_of(more=", route_computation: lookup", lookup="ports_per_engine: 2"), marks=pytest.mark.study,
+    ),
     pytest.param(
         config_of(more=", route_computation: lookup", lookup="lag: {members: 2, max_members: 2}"),
         marks=pytest.mark.study,

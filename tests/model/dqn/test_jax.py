@@ -67,6 +67,7 @@ def test_thousand_steps_in_float64() -> None:
         assert (np.abs(found - expected) / (1e-3 + np.abs(expected))).max() < 1e-8, name
 
 
+@pytest.mark.study
 def test_gradients_in_float32() -> None:
     case = cases("agent_seed_network")
     shape, w = seed_weights(case)

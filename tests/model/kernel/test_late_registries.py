@@ -3,6 +3,8 @@
 import subprocess
 import sys
 
+import pytest
+
 CODE = """\
 import sys
 import numpy as np
@@ -32,6 +34,7 @@ def _run() -> tuple[str, str, str]:
     return latency, before, after
 
 
+@pytest.mark.study
 def test_only_what_is_compiled_loads_the_compiler() -> None:
     first = last = _run()
     if first[1] != "False False":  # the simulator's kernels had to be compiled

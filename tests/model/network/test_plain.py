@@ -73,6 +73,7 @@ def test_the_kernel_of_plain_networks_is_that_of_all(name: str, monkeypatch: pyt
     assert whole(run(*PLAIN_NETWORKS[name]).state) == whole(plain.state)
 
 
+@pytest.mark.study
 def test_so_are_those_of_its_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     found = []
     for is_one in (is_plain, lambda _: False):

@@ -33,9 +33,11 @@ def config(text: str, router: str = "", traffic: str = LENGTHS) -> Config:
         (MESH + SLOW, ", speculation: true, link_latency_cycles: 2", LENGTHS),
         (MESH + SLOW, ", va: wavefront, sa: input_first, arbiter: matrix, credit_delay_cycles: 2", LENGTHS),
         (MESH + SLOW, ", qos: strict, va: free_queue", CLASSES),
-        (MESH + SLOW + LOOKUP, ", route_computation: lookup, lookahead: true", LENGTHS),
         (RING + "degraded: {random_links: 2, factor: 0.5}\nfailed: {links: [[0, 1]]}\n", "", LENGTHS),
         # what others have, too: in the study
+        pytest.param(
+            MESH + SLOW + LOOKUP, ", route_computation: lookup, lookahead: true", LENGTHS, marks=pytest.mark.study
+        ),
         pytest.param(MESH + SLOW, "", LENGTHS, marks=pytest.mark.study),
         pytest.param(MESH + SLOW, ", va: free_queue, vc_release: credits", LENGTHS, marks=pytest.mark.study),
         pytest.param(MESH + SLOW, ", qos: weighted", CLASSES, marks=pytest.mark.study),

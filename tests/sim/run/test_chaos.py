@@ -286,8 +286,11 @@ def fails_everywhere(
     return ended
 
 
-@pytest.mark.parametrize("some", [1, pytest.param(0, marks=pytest.mark.study)])
-@pytest.mark.parametrize(("blow", "status"), [(full_disk, 2), (stopped, 143)])
+@pytest.mark.parametrize(("blow", "status", "some"), [
+    (full_disk, 2, 1),
+    *(pytest.param(*each, marks=pytest.mark.study)
+      for each in ((full_disk, 2, 0), (stopped, 143, 1), (stopped, 143, 0))),
+])  # fmt: skip
 def test_any_file_that_is_written_may_fail(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str],
     blow: Callable[[], None], status: int, some: int,
