@@ -240,7 +240,8 @@ def test_wide_keys_are_checked_too() -> None:
         ),
         (
             "{kind: dragonfly_plus, hosts_per_router: 1, leaves: 2, spines: 2, h: 1}",
-            "{name: dragonfly_plus, constants: {groups: 3}}", "constants: 'groups' is a constant of the network already",
+            "{name: dragonfly_plus, constants: {groups: 3}}",
+            "constants: 'groups' is a constant of the network already",
         ),
     ],
 )  # fmt: skip
