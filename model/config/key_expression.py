@@ -8,6 +8,7 @@ from pydantic import Field
 from hopforge.model.config.base import Problem, Section, suggestion
 from hopforge.model.config.topology import (
     DragonflyConfig,
+    DragonflyPlusConfig,
     FatTreeConfig,
     FullyConnectedConfig,
     HyperXConfig,
@@ -99,7 +100,8 @@ def expression_problems(
             yield Problem(key, f"{section.name} is for topology.kind {' or '.join(shipped.kinds)}, not "
                                f"{topology.kind}{words}")  # fmt: skip
             return
-        for name in shipped.constants:
+        known_constants = _names(topology, address_bits, chunk_bits).constants
+        for name in (each for each in shipped.constants if each not in known_constants):
             value = section.constants.get(name)
             if not isinstance(value, int) or value < 1:
                 yield Problem(
@@ -144,6 +146,12 @@ def _names(topology: TopologyConfig, address_bits: int, chunk_bits: int) -> "Nam
         digits = (chunk(0), chunk(1), group)
         constants = {"p": topology.p, "a": topology.a, "g": topology.groups}
         return Names(address_bits, digits, digits, chunk(0), constants)
+    if isinstance(topology, DragonflyPlusConfig):
+        constants = {
+            "groups": topology.groups, "leaves": topology.leaves, "spines": topology.spines,
+            "hosts": topology.hosts_per_router,
+        }  # fmt: skip
+        return Names(address_bits, constants=constants)
     if isinstance(topology, HyperXConfig | FullyConnectedConfig):
         sizes = topology.sizes if isinstance(topology, HyperXConfig) else (topology.routers,)
         constants = {"n": len(sizes), "radix": sizes, "hosts_per_router": topology.hosts_per_router}

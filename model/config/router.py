@@ -314,9 +314,11 @@ class RouterConfig(VcArbiter, Section):
             yield Problem("sa", f"{either}{able} {with_both}, not {given}")
         if own is not None and own > 1 and self.va not in ITERATED:
             yield Problem("va", f"{able} {with_own}, not {self.va}")
-        if both > 1 and self.sa in ("output_first", "islip") and self.arbiter != "round_robin":
+        of_sa = both > 1 and self.sa in ("output_first", "islip") and self.arbiter != "round_robin"
+        if of_sa:
             yield Problem("arbiter", f"must be round_robin {with_both}, not {self.arbiter}")
-        if (own or both) > 1 and self.va in ("output_first", "islip") and self.vc_arbiter != "round_robin":
+        said = of_sa and own is None and self.va_arbiter is None
+        if (own or both) > 1 and self.va in ("output_first", "islip") and self.vc_arbiter != "round_robin" and not said:
             limit = f"must be round_robin {with_own if own else with_both}"
             yield Problem(self.vc_arbiter_key, f"{limit}, not {self.vc_arbiter}")
 

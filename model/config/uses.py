@@ -160,6 +160,8 @@ _ROUTER_HARDWARE = {
     "gen router", "gen network", "cosim --part router", "cosim --part network", "energy --part router", "lint", "synth",
     "timing", "fpga --design network",
 }  # fmt: skip
+#: of these the ones that have adapters at host ports, or refuse them
+_STREAM_HARDWARE = {"gen router", "gen network", "lint", "timing", "fpga --design network"}
 _ALL_BUT_SWEEP = set(USES) - {"sweep"}
 
 
@@ -211,7 +213,7 @@ def _jobs(config: Config) -> tuple[JobConfig, ...]:
 _SINGLE_KEYS: dict[str, tuple[Callable[[Config], bool], Sections]] = {
     "lookup.cache.protection": (lambda config: config.lookup.cache.protection != "none", _ENGINE_HARDWARE),
     "router.protection": (lambda config: config.router.protection != "none", _ROUTER_HARDWARE),
-    "router.host_ports": (lambda config: config.router.host_ports != "flits", _ROUTER_HARDWARE),
+    "router.host_ports": (lambda config: config.router.host_ports != "flits", _STREAM_HARDWARE),
     **{
         f"router.{key}": (_beside_cycles(key), {"net", "series", "sweep", "trace", "demo", "collectives"})
         for key in (

@@ -15,7 +15,7 @@ class Shipped(NamedTuple):
     text : str
         The expression.
     constants : tuple of str
-        Constants that the user gives.
+        Constants that the user gives, unless the network has them.
     """
 
     kinds: tuple[str, ...]
@@ -109,6 +109,8 @@ SHIPPED_EXPRESSIONS = {
     "fat_tree": Shipped(("fat_tree",), _FAT_TREE),
     "dragonfly": Shipped(("dragonfly",), _DRAGONFLY),
     "oversubscribed_tree": Shipped(("edge_list",), _TREE, ("leaves", "hosts", "ups")),
-    "dragonfly_plus": Shipped(("edge_list",), _DRAGONFLY_PLUS, ("groups", "leaves", "spines", "hosts")),
+    "dragonfly_plus": Shipped(
+        ("dragonfly_plus", "edge_list"), _DRAGONFLY_PLUS, ("groups", "leaves", "spines", "hosts")
+    ),
 }
 """Expressions by name."""

@@ -1,6 +1,7 @@
 """What the documentation tells people to type exists and does what it says; its pages keep the rules of style."""
 
 import importlib
+import importlib.util
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -220,6 +221,23 @@ def test_python_modules_in_the_documentation_exist() -> None:
             found.add((place(page), dotted, ""))
     assert len(found) > 5
     assert [(page, f"{dotted} {name}") for page, dotted, name in sorted(found) if not exists(dotted, name)] == []
+
+
+def test_parts_of_the_program_are_where_the_documentation_says() -> None:
+    found = set()
+    for page in PAGES:
+        for dotted in re.findall(r"`((?:hw|gen|model|sim)(?:\.\w+)+)`", page.read_text(encoding="utf-8")):
+            found.add((place(page), f"hopforge.{dotted}"))
+    assert len(found) > 30
+    assert [each for each in sorted(found) if not (is_module(each[1]) or exists(each[1], ""))] == []
+
+
+def is_module(dotted: str) -> bool:
+    """Whether there is a module, which is not imported: some need extras."""
+    try:
+        return importlib.util.find_spec(dotted) is not None
+    except ModuleNotFoundError:
+        return False
 
 
 def test_files_of_a_reader_import_from_one_place() -> None:

@@ -9,6 +9,7 @@ from hopforge.gen.packages.network import network_files
 from hopforge.gen.packages.router import router_files
 from hopforge.gen.verilog.lint import lint_text
 from hopforge.model.config import parse_config
+from hopforge.model.config.uses import unused_sections
 from hopforge.model.errors import UserError
 
 MESH = "{name: small, topology: {kind: mesh, radices: [2, 1], hosts_per_router: 2}, router: {vcs: 2, ROUTER}}"
@@ -31,6 +32,16 @@ def test_package_names_ports_and_registers() -> None:
     assert not any(name.startswith("port__") for name in ports) and f"port_{others[0]}__in_flit" in ports
     for suffix in ("md", "rdl", "svd", "h"):
         assert files[f"small_router1.{suffix}"].count(f"STREAM_LONG{hosts[0]}") > 0
+
+
+@pytest.mark.parametrize(("command", "unused"), [
+    ("gen router", []), ("gen network", []), ("lint", []),
+    ("cosim --part router", ["router.host_ports"]), ("cosim --part network", ["router.host_ports"]),
+    ("energy --part router", ["router.host_ports"]),
+])  # fmt: skip
+def test_what_leaves_the_adapters_out_says_so(command: str, unused: list[str]) -> None:
+    config = parse_config(MESH.replace("ROUTER", "host_ports: axi_stream, stream_beats: 3"))
+    assert unused_sections(config, [command]) == unused
 
 
 @pytest.mark.parametrize(

@@ -84,6 +84,8 @@ NUMBERED = [
     ("{kind: slim_fly, q: 8}", "slim_fly", 2 * 8 - 1 + 6),
     ("{kind: slim_fly, q: 9}", "slim_fly", 2 * 9 - 1 + 7),
     ("{kind: slim_fly, q: 4, hosts_per_router: 1}", "slim_fly", 8),
+    ("{kind: dragonfly_plus, hosts_per_router: 4, leaves: 4, spines: 4, h: 2}", "dragonfly_plus", 15),
+    ("{kind: dragonfly_plus, hosts_per_router: 7, leaves: 3, spines: 2, h: 4, g: 5}", "dragonfly_plus", 13),
 ]
 
 
@@ -231,6 +233,15 @@ def test_wide_keys_are_checked_too() -> None:
         (
             "{kind: edge_list, file: x.anynet}", "{name: oversubscribed_tree, constants: {leaves: 3}}",
             "constants: oversubscribed_tree needs leaves, hosts, ups, each at least 1; hosts is missing",
+        ),
+        (
+            "{kind: edge_list, file: x.anynet}", "{name: dragonfly_plus, constants: {groups: 3, leaves: 2, hosts: 1}}",
+            "constants: dragonfly_plus needs groups, leaves, spines, hosts, each at least 1; spines is missing",
+        ),
+        (
+            "{kind: dragonfly_plus, hosts_per_router: 1, leaves: 2, spines: 2, h: 1}",
+            "{name: dragonfly_plus, constants: {groups: 3}}",
+            "constants: 'groups' is a constant of the network already",
         ),
     ],
 )  # fmt: skip
