@@ -120,7 +120,7 @@ def _known_ports(params: RouterParams) -> list[int]:
 
 
 def _looked_up(params: RouterParams, rng: np.random.Generator) -> NDArray[np.int64]:
-    """Return what lookups answer: mostly ports that are there, and some others."""
+    """Return what lookups answer: mostly ports and classes that are there, and some others."""
     p = params
     assert p.lookup is not None
     if p.output_kind == "port_set":
@@ -133,7 +133,9 @@ def _looked_up(params: RouterParams, rng: np.random.Generator) -> NDArray[np.int
     else:
         answers = rng.integers(0, p.ports, 61)
         answers[:3] = rng.integers(0, 1 << PORT_BITS, 3)
-        answers |= rng.integers(0, min(p.classes + 1, 1 << CLASS_BITS), 61) << PORT_BITS
+        classes = rng.integers(0, p.classes, 61)
+        classes[:6] = rng.integers(0, 1 << CLASS_BITS, 6)
+        answers |= classes << PORT_BITS
     return answers & (1 << min(p.lookup.output_bits, 62)) - 1
 
 

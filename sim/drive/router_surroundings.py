@@ -15,6 +15,7 @@ from hopforge.model.network.core.kinds import AHEAD_ENGINES
 from hopforge.model.network.core.records import input_port, packet_at
 from hopforge.model.network.kernel import KERNEL
 from hopforge.model.router.params import RouterParams
+from hopforge.sim.drive.reachable_routes import reachable_routes
 from hopforge.sim.drive.router_traffic import (
     C_CLEAR,
     C_ENABLE,
@@ -53,6 +54,9 @@ STUCK_CYCLES = 1 << 15
 #: what rates and kindness are drawn from
 RATES = np.array([0.02, 0.2, 0.5, 0.8, 1.0, 1.0])
 _KINDNESS = np.array([0.0, 0.1, 0.4, 0.8, 1.0, 1.0])
+#: with a rule of VCs: share of the packets that ask for any route, most of which the rule forbids, and of those that
+#: are begun although nothing leads on from their input VC
+_ANY_ROUTE, _NO_WAY = 0.05, 0.01
 
 
 class Around(ArrayRecord):
@@ -63,7 +67,8 @@ class Around(ArrayRecord):
     ``heads`` (data words); ``visible`` flits, their VCs and credits on the outputs; ``addresses`` of destinations;
     the share of ``unroutable`` packets; ``ahead``: field `route` of heads that leave, by destination. Where packets
     take one of several ports, ``behind``: the router behind each output (-1: none), and ``entries``: ports and class
-    of its routes, by output and destination.
+    of its routes, by output and destination. With a rule of VCs, ``reachable``: the routes that each input VC can take,
+    from ``first_reachable`` on.
     """
 
     integers: NDArray[np.int64]
@@ -82,6 +87,8 @@ class Around(ArrayRecord):
     ahead: NDArray[np.uint64]
     behind: NDArray[np.int64]
     entries: NDArray[np.uint64]
+    first_reachable: NDArray[np.int64]
+    reachable: NDArray[np.int64]
 
 
 def surroundings(params: RouterParams, traffic: RouterTraffic, pool: int) -> Around:
@@ -103,6 +110,7 @@ def surroundings(params: RouterParams, traffic: RouterTraffic, pool: int) -> Aro
     ahead = () if p.lookahead is None else p.lookahead.next_routes
     known = np.random.default_rng((traffic.seed, 12)).integers(0, 1 << p.address_bits, traffic.pool)
     known[::2] &= 0xFF
+    first_reachable, reachable = reachable_routes(p)
     return Around(
         integers=integers,
         streams=np.random.SeedSequence((traffic.seed, 11)).generate_state(2, np.uint64).astype(np.uint64),
@@ -119,6 +127,8 @@ def surroundings(params: RouterParams, traffic: RouterTraffic, pool: int) -> Aro
         unroutable=traffic.unroutable,
         ahead=np.array([*ahead, *[0] * (len(p.routes) - len(ahead) + 1)], np.uint64),
         **_behind(p),
+        first_reachable=first_reachable,
+        reachable=reachable,
     )
 
 
@@ -164,11 +174,24 @@ def _replace(row, position, width, value):  # type: ignore[no-untyped-def]
 
 
 @inner
-def _bring(net, a, packet, head, position):  # type: ignore[no-untyped-def]
+def _reachable(net, a, n):  # type: ignore[no-untyped-def]
+    """Return a route that heads on input VC `n` can bring along, -1: any."""
+    first, last = a.first_reachable[n], a.first_reachable[n + 1]
+    if len(a.reachable) == 0 or first == last or next_float(a.streams, 0) < _ANY_ROUTE:
+        return int64(-1)
+    return a.reachable[first + next_below(a.streams, 0, last - first)]
+
+
+@inner
+def _bring(net, a, packet, head, position, n):  # type: ignore[no-untyped-def]
     """Let a head bring a route along: one in as many as there are ports has none, a few have an unknown class."""
     s = a.integers
     packet.user0 = next_below(a.streams, 0, net.ports + 1)
     packet.user1 = next_below(a.streams, 0, s[CLASSES])
+    if packet.user0 < net.ports and input_port(net, n // net.vcs).carried != 0:
+        route = _reachable(net, a, n)
+        if route >= 0:
+            packet.user0, packet.user1 = route & 0xFFFF, route >> 16
     if next_float(a.streams, 0) < a.unroutable:
         packet.user1 = next_below(a.streams, 0, 1 << (s[ROUTE] - s[PORT]))
     _put(head, position, s[ROUTE], uint64(packet.user0 | packet.user1 << s[PORT]))
@@ -205,17 +228,21 @@ def _draw_length(a, kind):  # type: ignore[no-untyped-def]
 
 
 @inner
-def _new_packet(net, a, sender):  # type: ignore[no-untyped-def]
-    """Create a packet; returns its record and its length."""
+def _new_packet(net, a, sender, n):  # type: ignore[no-untyped-def]
+    """Create a packet for input VC `n`; returns its record and its length."""
     s, streams, addresses = a.integers, a.streams, a.addresses
     net.free_packets -= 1
     slot = int64(int32s(net.free_packet)[net.free_packets])
     s[SERIAL] += 1
     length = _draw_length(a, sender[_LENGTHS])
-    choice = sender[_TARGET] if sender[_WHERE] == 0 else next_below(streams, 0, len(addresses))
-    address = uint64(addresses[choice % len(addresses)])
+    choice = (sender[_TARGET] if sender[_WHERE] == 0 else next_below(streams, 0, len(addresses))) % len(addresses)
+    if s[ROUTES] > 0 and len(a.reachable) > 0 and input_port(net, n // net.vcs).carried == 0:
+        first, last = a.first_reachable[n], a.first_reachable[n + 1]
+        if first < last and next_float(streams, 0) >= _ANY_ROUTE:
+            choice = a.reachable[first + choice % (last - first)]
+    address = uint64(addresses[choice])
     packet = packet_at(net, slot)
-    packet.dst = choice % len(addresses)
+    packet.dst = choice
     if next_float(streams, 0) < a.unroutable:
         address = next_word(streams, 0) & mask_below(s[ADDRESS])
         packet.dst = address if address < uint64(s[ROUTES]) else -1
@@ -234,7 +261,7 @@ def _new_packet(net, a, sender):  # type: ignore[no-untyped-def]
     _put(head, used, s[LENGTH], uint64(length))
     used += s[LENGTH]
     if s[ROUTE] > 0:
-        _bring(net, a, packet, head, used)
+        _bring(net, a, packet, head, used, n)
         used += s[ROUTE]
     if s[ENTROPY] > 0:
         packet.part = int64(next_word(streams, 0) & mask_below(s[ENTROPY]))
@@ -272,7 +299,10 @@ def _send(net, a, i, row, now):  # type: ignore[no-untyped-def]
         if vc[_PACKET] < 0:
             if s[CLOSING] or next_float(streams, 0) >= rates[i, 0]:
                 continue
-            vc[_PACKET], vc[_FLITS] = _new_packet(net, a, sender)
+            closed = len(a.reachable) > 0 and a.first_reachable[n] == a.first_reachable[n + 1]
+            if closed and next_float(streams, 0) >= _NO_WAY:
+                continue  # nothing leads on from here
+            vc[_PACKET], vc[_FLITS] = _new_packet(net, a, sender, n)
             vc[_SENT] = 0
         slot = vc[_PACKET]
         kind = int64(vc[_SENT] == 0) + 2 * int64(vc[_SENT] == vc[_FLITS] - 1)
