@@ -101,8 +101,10 @@ class Netlist(NamedTuple):
         run_yosys(script, self.folder)
         lines = [line for line in (self.folder / "list.txt").read_text().splitlines() if line.startswith("mutate")]
         wanted = [line for line in lines if not _LEFT_ALONE.fullmatch(_option(line, "-port").lstrip("\\"))]
-        order = np.random.default_rng(seed).permutation(len(wanted))[:count]
-        return [_mutant(number, wanted[index]) for number, index in enumerate(sorted(order.tolist()), 1)]
+        always = _always_read((self.folder / _BASE).read_text())
+        order = np.random.default_rng(seed).permutation(len(wanted)).tolist()
+        order = [index for index in order if not _of_cells(wanted[index], always)][:count]
+        return [_mutant(number, wanted[index]) for number, index in enumerate(sorted(order), 1)]
 
     def by_hand(self, command: str) -> Mutant:
         """Return the mutant with number 1 and these options of ``mutate``, such as ``-mode inv -cell …``."""
@@ -292,6 +294,18 @@ def _with_reset(text: str, register: str, value: int) -> str:
 
 def _range(width: int) -> str:
     return f"[{width - 1}:0] " if width > 1 else ""
+
+
+def _always_read(netlist: str) -> frozenset[str]:
+    """Memories of a netlist in RTLIL with ports that read without a clock: yosys refuses any other enable than 1."""
+    cells = re.findall(r"^  cell \$mem_v2 (\S+)$(.*?)^  end$", netlist, re.MULTILINE | re.DOTALL)
+    enable = {name: re.search(r"\\RD_CLK_ENABLE \d+'([01]+)", text) for name, text in cells}
+    return frozenset(name.lstrip("\\") for name, clocked in enable.items() if clocked and "0" in clocked[1])
+
+
+def _of_cells(line: str, memories: frozenset[str]) -> bool:
+    """Whether a fault is one of the enables of `memories`."""
+    return _option(line, "-port").lstrip("\\") == "RD_EN" and _option(line, "-cell").lstrip("\\") in memories
 
 
 def _option(line: str, name: str) -> str:

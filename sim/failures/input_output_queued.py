@@ -16,7 +16,7 @@ from hopforge.model.topology import Topology
 from hopforge.sim.failures.epochs import Epoch
 from hopforge.sim.failures.input_queued import next_packet
 from hopforge.sim.failures.program_messages import LostMessages
-from hopforge.sim.failures.purge import free_records
+from hopforge.sim.failures.purge import count_lost_hops, free_records
 from hopforge.sim.failures.record import FailureRecord
 from hopforge.sim.queued.build import QueuedState
 from hopforge.sim.queued.line_contents import keep_entries, line_contents, put_entry
@@ -228,6 +228,7 @@ class InputOutputQueuedFailures:
                 continue
             p = packets.pop(0)
             packet["via"][p] = -1
+            count_lost_hops(state, np.array([p]))
             for name in ("phase", "user0", "user1", "hops"):
                 packet[name][p] = 0
             if epoch.plan.obligation == "checked":

@@ -26,6 +26,7 @@ from hopforge.sim.failures.epochs import Epoch
 from hopforge.sim.failures.program_messages import LostMessages
 from hopforge.sim.failures.purge import (
     buffered_flits,
+    count_lost_hops,
     current_packets,
     flying_flits,
     forget_released,
@@ -269,6 +270,7 @@ class InputQueuedFailures:
                 del self.resend[h]
             packet = state["packet"]
             packet["via"][p] = -1
+            count_lost_hops(state, np.array([p]))
             for name in ("phase", "user0", "user1", "hops"):
                 packet[name][p] = 0
             if epoch.plan.obligation == "checked":

@@ -203,6 +203,7 @@ def remove_packets(state: NetState, gone: Bools) -> int:
 
 def free_records(state: NetState, packets: Numbers) -> None:
     """Return the records of packets that are no more to the pool; their messages are lost."""
+    count_lost_hops(state, packets[state["packet"]["dst"][packets] < int(state["hosts"])])
     if "spray" in state.arrays:
         for p in packets.tolist():
             tell_lost(state.record[0], p, int(state["cycle"]))
@@ -212,6 +213,11 @@ def free_records(state: NetState, packets: Numbers) -> None:
     free = int(state["free_packets"])
     state["free_packet"][free : free + len(packets)] = packets
     state.record["free_packets"] = free + len(packets)
+
+
+def count_lost_hops(state: NetState, packets: Numbers) -> None:
+    """Count the routers that packets have visited, which are lost or begin their way anew."""
+    state.record["lost_hops"] += int(state["packet"]["hops"][packets].sum())
 
 
 def _lose_message(state: NetState, packet: int) -> None:

@@ -45,7 +45,7 @@ class CreditFailures(PacketFailures):
                     kept.append((time, what))
             state.put_events(kind, kept)
         self._leave({p for p, kind in lost.items() if kind != r.OFFERS})
-        self._lose(list(lost))
+        self._lose(list(lost), coming=True)
         return len(lost)
 
     def _leave(self, lost: set[int]) -> None:

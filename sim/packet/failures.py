@@ -126,6 +126,8 @@ class PacketFailures:
         self._unroutable = 0
         #: messages of a program that have lost a packet, which never arrive
         self.lost_messages: set[int] = set()
+        #: switches that lost packets have visited
+        self.lost_visits = 0
 
     def begin(self, state: PacketState) -> None:
         """Take the state of a network at cycle 0."""
@@ -230,13 +232,17 @@ class PacketFailures:
         self.state["queue_packet"][queue][: len(packets)] = packets
         self.state["queue_count"][queue], self.state["queue_sent"][queue] = len(packets), 0
 
-    def _lose(self, packets: list[int]) -> None:
-        """Give up packets; in a program their messages are lost with them."""
+    def _lose(self, packets: list[int], *, coming: bool = False) -> None:
+        """Give up packets; in a program their messages are lost with them.
+
+        `coming`: they have set off for the last switch that they count, and have not come there.
+        """
         state, counters = self.state, self.state.record
         if counters["programs"]:
             known = len(self.lost_messages)
             self.lost_messages.update(state["packet"]["number"][packets].tolist())
             self.records[-1].messages_lost += len(self.lost_messages) - known
+        self.lost_visits += int((state["packet"]["hops"][packets] + (not coming)).sum())
         for p in packets:
             state["packet"]["queue"][p] = -1
             state["free_packet"][int(counters["free_packets"])] = p

@@ -208,7 +208,7 @@ def _run_packet(setup: AppSetup, progress: Progress | None) -> AppRun:
         finish=ranks["finished"] * second, waiting=ranks["waited"] * second, computing=ranks["computed"] * second,
         miss_share=1 - lookups["hit_rate"] if lookups["lookups"] else float(config.app.lookup != "hit"),
         tcam_share=tcam_share(run.state.lookup),
-        visits=(int(run.state["hops_sum"]), int(run.state["output_port"]["flits"].sum())),
+        visits=_flit_visits(run),
     )
     return replace(
         found, link_share=_link_share(setup, run, found.found.makespan_s), reordering=done.reordering,
@@ -252,11 +252,18 @@ def _packet_latency(setup: AppSetup, network: "ProgramNetwork") -> float:
     return _mean(message_latencies(network.messages, setup.placed.local) * (network.settings.cycle_ns * 1e-9))
 
 
+def _flit_visits(run: "Simulation") -> tuple[int, int]:
+    """Return visits of packets and flits, with those of packets that failures cost or turned to a host on their way."""
+    state = run.state
+    return int(state["hops_sum"]) + int(state["lost_hops"]), int(state["output_port"]["flits"].sum())
+
+
 def _packet_visits(config: Config, network: "ProgramNetwork") -> tuple[int, int]:
     """Return visits of packets and flits; packets that are sent back have taken their way through the switch, too."""
     counters, flits = network.counters, -(-config.packet.packet_bytes // config.traffic.flit_bytes)
     packets = int(counters["delivered"])
-    return int(counters["hops_sum"]) + packets, (int(counters["sent"]) + packets) * flits
+    lost = 0 if network.failures is None else network.failures.lost_visits
+    return int(counters["hops_sum"]) + packets + lost, (int(counters["sent"]) + packets) * flits
 
 
 def _run_schedule_routers(
@@ -290,7 +297,7 @@ def _run_schedule_packet(
         message_latency_s=_mean((message["arrived"] - message["started"])[remote] * cycle * 1e-9),
         finish=times.finish, waiting=times.finish - times.busy, computing=times.computed,
         miss_share=float(setup.config.app.lookup != "hit"),
-        visits=(int(run.state["hops_sum"]), int(run.state["output_port"]["flits"].sum())),
+        visits=_flit_visits(run),
     )
     return replace(
         found, activity=graph_activity(schedule, times), times=times,

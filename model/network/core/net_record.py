@@ -175,6 +175,7 @@ _COUNTERS = [
     ("network_latency_squares", "f8"),
     ("network_latency_max", "i8"),
     ("hops_sum", "i8"),
+    ("lost_hops", "i8"),
     ("latency_max", "i8"),
     ("latency_min", "i8"),
     ("flit_hops", "i8"),

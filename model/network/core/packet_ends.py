@@ -37,6 +37,7 @@ def count_arrival(net: Net, p: int, now: int, bin_cycles: int) -> None:
 def lose_packet(net: Net, p: int, now: int) -> None:
     """Count packet `p` as dropped, after its last flit."""
     net.packets_dropped += 1
+    net.lost_hops += packet_at(net, p).hops
     if net.messages != 0:
         call_hook(net.messages, net, LOST, int64(p), now)
     free_record(net, p)

@@ -258,8 +258,9 @@ class AgentState:
             "hints": np.array([*parameters.hints, NEVER], np.int64), "hint": np.zeros(1, np.int64),
             "int8_lost": np.zeros(1), **self._in_whole_numbers()._asdict(),
         }  # fmt: skip
-        for name, array in self._arrays.items():
-            self.record[name] = array.ctypes.data
+        for name, array in self._arrays.items():  # the kernels read rows one behind the other
+            self._arrays[name] = np.ascontiguousarray(array)
+            self.record[name] = self._arrays[name].ctypes.data
         later = self.agents.next_agents.shape[1]
         sizes = (
             parameters.count, shape.inputs, shape.actions, n, len(parameters.agents), shape.weights,

@@ -29,7 +29,7 @@ __all__ = ["Crew"]
 SUMS = (
     "flits_created", "flits_injected", "flits_ejected", "flits_dropped", "packets_created", "packets_ejected",
     "packets_dropped", "measured", "latency_sum", "network_latency_sum", "network_latency_squares", "hops_sum",
-    "flit_hops", "route_calls",
+    "lost_hops", "flit_hops", "route_calls",
 )  # fmt: skip
 #: ... of which the largest counts
 LARGEST = ("network_latency_max", "latency_max", "last_move")

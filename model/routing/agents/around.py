@@ -111,7 +111,7 @@ def ways_around(topology: Topology, first_port: int, actions: int, *, swapped: b
     """
     order = np.arange(actions) ^ int(swapped)
     peer = topology.peer_router[:, first_port : first_port + actions][:, order]
-    hops = distances(topology).T.astype(np.int64)
+    hops = np.ascontiguousarray(distances(topology).T, np.int64)
     nearer = np.zeros_like(hops)
     for action in range(actions):
         here = np.flatnonzero(peer[:, action] >= 0)

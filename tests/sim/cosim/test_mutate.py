@@ -51,6 +51,21 @@ class Adder(Component):
         return m
 
 
+class Names(Component):
+    """A table that yosys keeps as a memory without a clock."""
+
+    def __init__(self) -> None:
+        super().__init__({"number": In(4), "name": Out(7)})
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        with m.Switch(self.number):
+            for number in range(16):
+                with m.Case(number):
+                    m.d.comb += self.name.eq(number * number * 11 % 128)
+        return m
+
+
 def adder_replay(words: list[int], asked: bool = True) -> Replay:
     total, rows, expected = 0, [], []
     for word in words:
@@ -71,6 +86,16 @@ def cells_of(netlist: Netlist) -> dict[str, str]:
 
 def numbered(netlist: Netlist, *commands: str) -> list[Mutant]:
     return [netlist.by_hand(command)._replace(number=number) for number, command in enumerate(commands, 1)]
+
+
+def test_a_memory_without_a_clock_is_always_read(tmp_path: Path) -> None:
+    """Yosys ends with an assertion of its own if its enable is not 1."""
+    netlist = write_netlist(Names(), "names", tmp_path)
+    assert "$mem_v2" in cells_of(netlist)
+    mutants = netlist.mutants(500, 1)
+    assert '-port RD_EN' in (tmp_path / "list.txt").read_text().replace("\\", "")
+    assert {mutant.port for mutant in mutants} == {"RD_ADDR", "RD_DATA"}
+    assert "names" in netlist.verilog(mutants)
 
 
 def test_mutants_made_by_hand(tmp_path: Path) -> None:

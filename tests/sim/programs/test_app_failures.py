@@ -42,6 +42,13 @@ def configured(folder: Path, network: str, mtu: int, ranks: int, more: str = "",
     )
 
 
+def visits(found: AppRun) -> int:
+    """Lookups of packets at switches, by their energy."""
+    joule = found.energy.set_index("part")["cache_j"]["lookup"]
+    assert isinstance(joule, float)
+    return round(joule / (found.config.timing.cache_energy_nj * 1e-9))
+
+
 def ran(config: Config) -> AppRun:
     found = run_app(config)
     assert isinstance(found, AppRun)
@@ -64,8 +71,10 @@ def test_what_failed_when_and_what_was_sent_again(
     (new_tables,) = table["reprogrammed_cycle"]
     assert 15 * flit_cycles <= new_tables < found.found.makespan_s * 1e9 / cycle_ns
     assert table[["packets_lost", "packets_unsent", "messages_lost"]].to_numpy().sum() == 0
-    if waits:
-        assert 1 <= table["packets_set_aside"].item() <= 6
+    aside = table["packets_set_aside"].item() if waits else 0
+    assert (1 <= aside <= 6) == waits
+    # the way round visits 4 switches; a packet that is set aside has visited the first one before
+    assert visits(found) == 6 * 4 + aside
     words = dict(app_rows(found))
     assert any("link 0–1 fails" in text for text in words.values())
     write_app(found, tmp_path / "out")
@@ -75,6 +84,26 @@ def test_what_failed_when_and_what_was_sent_again(
     assert set(columns) == set(table.columns)
     assert columns["reprogrammed_cycle"]["unit"] == "cycles" and columns["cycle_ns"]["unit"] == "ns"
     assert pd.read_parquet(tmp_path / "out" / "failures.parquet").attrs["units"]["cycle_ns"] == "ns"
+
+
+@pytest.mark.parametrize(
+    ("network", "mtu", "cycle", "lost", "aside", "before"),
+    [(FLITS, 40, 22, 1, 1, 4), (QUEUED, 40, 4, 1, 3, 2), (PACKETS, 512, 4, 2, 0, 1)],
+)
+def test_visits_of_lost_packets_count(
+    tmp_path: Path, network: str, mtu: int, cycle: int, lost: int, aside: int, before: int
+) -> None:
+    """Who is lost on the link has visited one switch; who came before 2, who goes round 4, and 5 if set aside."""
+    config = configured(tmp_path, network, mtu, 16 if network == PACKETS else 4)
+    (tmp_path / "program" / "rank-1.txt").write_text("1 init\n")
+    (tmp_path / "program" / "rank-0.txt").write_text(f"0 init\n0 isend 1 0 {6 * mtu}\n")
+    failures = tuple(one.model_copy(update={"cycle": cycle}) for one in config.simulation.failures)
+    found = ran(config.model_copy(update={"simulation": config.simulation.model_copy(update={"failures": failures})}))
+    assert found.failures is not None
+    table = found.failures.table
+    assert table["packets_lost"].tolist() == [lost]
+    assert network == PACKETS or table["packets_set_aside"].tolist() == [aside]
+    assert visits(found) == lost + 2 * before + 5 * aside + 4 * (6 - lost - before - aside)
 
 
 def test_a_repair_that_takes_place_and_one_that_does_not(tmp_path: Path) -> None:
