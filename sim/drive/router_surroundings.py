@@ -300,8 +300,8 @@ def _send(net, a, i, row, now):  # type: ignore[no-untyped-def]
             if s[CLOSING] or next_float(streams, 0) >= rates[i, 0]:
                 continue
             closed = len(a.reachable) > 0 and a.first_reachable[n] == a.first_reachable[n + 1]
-            if closed and next_float(streams, 0) >= _NO_WAY:
-                continue  # nothing leads on from here
+            if closed and a.unroutable < 0.25 and next_float(streams, 0) >= _NO_WAY:
+                continue  # nothing leads on from here, and few packets shall be dropped
             vc[_PACKET], vc[_FLITS] = _new_packet(net, a, sender, n)
             vc[_SENT] = 0
         slot = vc[_PACKET]

@@ -85,8 +85,8 @@ CASES = [
     (["series", "CONFIG"], MESH, "series", {}),
     (["sweep", "CONFIG", "--workers", "1"], MESH, "sweep", {"workers": 1}),
     (["hits", "CONFIG"], MESH, "hits", {}),
-    (["hits", "CONFIG", "--no-bounds", "--refill", "1", "--tcam-cycles", "4"], MESH, "hits", {
-        "bounds": False, "refill": 1, "tcam_cycles": 4}),
+    pytest.param(["hits", "CONFIG", "--no-bounds", "--refill", "1", "--tcam-cycles", "4"], MESH, "hits", {
+        "bounds": False, "refill": 1, "tcam_cycles": 4}, marks=pytest.mark.study),
     (["app", "CONFIG"], MESH, "app", {}),
     (["bounds", "CONFIG"], MESH, "bounds", {}),
     (["route", "CONFIG"], GRAPH, "route", {}),

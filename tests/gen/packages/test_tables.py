@@ -99,7 +99,7 @@ class _Switches:
         "scheme: thorup_zwick, layers: dfsssp",
         "scheme: up_down, layers: single",
         "scheme: shortest, layers: escape",
-        "scheme: nue, layers: nue, max_layers: 3",
+        pytest.param("scheme: nue, layers: nue, max_layers: 3", marks=pytest.mark.study),
     ],
 )
 def test_images_deliver_every_pair_in_its_layers(section):

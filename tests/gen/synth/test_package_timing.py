@@ -71,7 +71,11 @@ def library(delay: float = 0.001) -> Library:
 
 @needs_sta
 @pytest.mark.parametrize(
-    "part", [pytest.param(part, marks=pytest.mark.study) if part in ("network", "lookup") else part for part in CONFIGS]
+    "part",
+    [
+        pytest.param(part, marks=pytest.mark.study) if part in ("network", "lookup", "q_table") else part
+        for part in CONFIGS
+    ],
 )
 def test_every_name_is_there_and_every_end_constrained(part, tmp_path):
     report = check_timing(parse_config(CONFIGS[part]), part, library(), recipe="area", folder=tmp_path)

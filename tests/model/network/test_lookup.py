@@ -299,7 +299,9 @@ WIDE = {
 }
 
 
-@pytest.mark.parametrize("network", ["wide", pytest.param("wide mesh", marks=pytest.mark.study), "wide groups"])
+@pytest.mark.parametrize(
+    "network", ["wide", *(pytest.param(one, marks=pytest.mark.study) for one in ("wide mesh", "wide groups"))]
+)
 def test_kernel_equals_golden_network_of_wide_routers(network: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(router_params._LIMITS, "ports", (2, 512))  # hardware ends there, not the definition
     router, lookup = WIDE[network]

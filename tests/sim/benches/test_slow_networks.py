@@ -67,8 +67,8 @@ def changed(cycles: dict[tuple[int, int], int]) -> Network:
 @pytest.mark.parametrize(
     "cycles",
     [
-        pytest.param({(1, 2): 1}, id="fast the other way"),
-        pytest.param({(0, 1): 5}, id="too slow"),
+        pytest.param({(1, 2): 1}, id="fast the other way", marks=pytest.mark.study),
+        pytest.param({(0, 1): 5}, id="too slow", marks=pytest.mark.study),
         pytest.param({(0, 0): 2}, id="a host's link, too"),
         pytest.param({(0, 1): 1}, id="fast one way", marks=pytest.mark.study),
         pytest.param({(0, 1): 3}, id="too fast", marks=pytest.mark.study),

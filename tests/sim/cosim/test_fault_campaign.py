@@ -39,7 +39,7 @@ def test_without_protection_answers_go_wrong(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("protection", "depth", "fate"),
     [
-        ("parity", 2, "detected"),
+        pytest.param("parity", 2, "detected", marks=pytest.mark.study),
         pytest.param("secded", 3, "corrected", marks=pytest.mark.study),
         ("secded", 6, "corrected"),
     ],

@@ -51,14 +51,14 @@ LONG = {
 }  # fmt: skip
 
 
-STUDIED = ("matrix", "wavefront", "free queue", "look-ahead", "lookup")
+STUDIED = ("matrix", "wavefront", "free queue", "choice ahead", "look-ahead", "lookup")
 
 
 @pytest.mark.parametrize(
     "name", [pytest.param(name, marks=pytest.mark.study) if name in STUDIED else name for name in LONG]
 )
 def test_long_runs(name: str, tmp_path: Path) -> None:
-    """Together more than 100 000 cycles of RTL, 34 000 here, every output in each."""
+    """Together more than 100 000 cycles of RTL, 17 000 here, every output in each."""
     given = {"rc": "table", "switching": "vct" if name == "wavefront" else "wormhole"} | SMALL | LONG[name]
     params = router_variant(len(name), **given)
     verilog = to_verilog(Router(params=params), "router")

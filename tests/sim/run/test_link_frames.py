@@ -120,7 +120,7 @@ def test_packet_routers_in_bins() -> None:
         series_network(parse_config(PACKETS % ", series_routers: [1]"), 0.3, 1)
 
 
-@pytest.mark.parametrize("text", [TORUS, PACKETS % ""])
+@pytest.mark.parametrize("text", [TORUS, pytest.param(PACKETS % "", marks=pytest.mark.study)])
 def test_the_command_draws(text: str, tmp_path: Path) -> None:
     (tmp_path / "c.yml").write_text(text)
     ran: Any = CliRunner().invoke(

@@ -117,6 +117,7 @@ def test_processes_do_not_change_results(tmp_path: Path) -> None:
     pd.testing.assert_frame_equal(without_times(one), without_times(two))
 
 
+@pytest.mark.study
 def test_agents_learn_the_same_in_any_number_of_processes(tmp_path: Path) -> None:
     config = parse_config(
         "name: test\ntopology: {kind: torus, radices: [4, 4]}\nrouter: {vcs: 3, buffer_flits: 20, switching: vct}\n"

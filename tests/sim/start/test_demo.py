@@ -282,6 +282,7 @@ def test_missing_simulator_is_told_before_anything_is_done(tmp_path: Path) -> No
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.study
 def test_full_disk_leaves_nothing_behind(tmp_path: Path) -> None:
     config = tmp_path / "small.yml"
     config.write_text(SMALL)
