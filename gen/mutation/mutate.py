@@ -299,8 +299,9 @@ def _range(width: int) -> str:
 def _always_read(netlist: str) -> frozenset[str]:
     """Memories of a netlist in RTLIL with ports that read without a clock: yosys refuses any other enable than 1."""
     cells = re.findall(r"^  cell \$mem_v2 (\S+)$(.*?)^  end$", netlist, re.MULTILINE | re.DOTALL)
-    enable = {name: re.search(r"\\RD_CLK_ENABLE \d+'([01]+)", text) for name, text in cells}
-    return frozenset(name.lstrip("\\") for name, clocked in enable.items() if clocked and "0" in clocked[1])
+    # 32 bits stand there as a decimal number, unless the first of them is 1
+    enable = {name: re.search(r"\\RD_CLK_ENABLE (?:\d+$|\d+'[01]*0)", text, re.MULTILINE) for name, text in cells}
+    return frozenset(name.lstrip("\\") for name, found in enable.items() if found)
 
 
 def _of_cells(line: str, memories: frozenset[str]) -> bool:

@@ -44,6 +44,8 @@ from hopforge.sim.drive.stimulus_traffic import Traffic
 S_COUNTERS, S_PORT_SETS, S_MEMBERS, S_VC_BITS, S_PORT_FIELD = range(5)
 #: of a VC: nothing to ask the engine of its output, it asks, it has asked
 AHEAD_NOTHING, AHEAD_ASKS, AHEAD_ASKED = range(3)
+#: most bits of an answer that are drawn: numbers of 64 bits with a sign hold it
+_ANSWER_BITS = 62
 
 
 class Engines(ArrayRecord):
@@ -113,9 +115,8 @@ def lookup_engines(params: RouterParams, traffic: RouterTraffic) -> Engines:
 def _known_ports(params: RouterParams) -> list[int]:
     """Return the ports that packets may take from each input VC, a mask; of those that may take any."""
     p = params
-    masks = [
-        sum(1 << o for o in range(p.ports) if p.vc_mask(0, i, v, o)) for i in range(p.ports) for v in range(p.vcs)
-    ]
+    named = range(min(p.ports, _ANSWER_BITS))
+    masks = [sum(1 << o for o in named if p.vc_mask(0, i, v, o)) for i in range(p.ports) for v in range(p.vcs)]
     return [mask for mask in masks if mask]
 
 
@@ -124,7 +125,7 @@ def _looked_up(params: RouterParams, rng: np.random.Generator) -> NDArray[np.int
     p = params
     assert p.lookup is not None
     if p.output_kind == "port_set":
-        answers = rng.integers(0, 1 << p.ports, 61)
+        answers = rng.integers(0, 1 << min(p.ports, _ANSWER_BITS), 61)
         known = _known_ports(p)
         if p.vc_rule and known:  # a set of an input VC in turn: others would all be unroutable there
             here = np.resize(np.array(known, np.int64), len(answers))
@@ -136,7 +137,7 @@ def _looked_up(params: RouterParams, rng: np.random.Generator) -> NDArray[np.int
         classes = rng.integers(0, p.classes, 61)
         classes[:6] = rng.integers(0, 1 << CLASS_BITS, 6)
         answers |= classes << PORT_BITS
-    return answers & (1 << min(p.lookup.output_bits, 62)) - 1
+    return answers & (1 << min(p.lookup.output_bits, _ANSWER_BITS)) - 1
 
 
 @inner

@@ -5,12 +5,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 from amaranth.hdl import Const, Module, Mux
+from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import Component, In, Out
 from typer.testing import CliRunner
 
 import hopforge
 from hopforge.cli import app
-from hopforge.gen.mutation.mutate import Mutant, Netlist, write_netlist
+from hopforge.gen.mutation.mutate import Mutant, Netlist, _always_read, write_netlist
 from hopforge.hw.parts.event_counter import event_counter
 from hopforge.hw.parts.sliced_counter import slices
 from hopforge.model.config import load_config
@@ -96,6 +97,29 @@ def test_a_memory_without_a_clock_is_always_read(tmp_path: Path) -> None:
     assert '-port RD_EN' in (tmp_path / "list.txt").read_text().replace("\\", "")
     assert {mutant.port for mutant in mutants} == {"RD_ADDR", "RD_DATA"}
     assert "names" in netlist.verilog(mutants)
+
+
+class ManyReaders(Component):
+    """Words of a memory without a clock, read through 32 ports."""
+
+    def __init__(self) -> None:
+        super().__init__({"numbers": In(2).array(32), "words": Out(3).array(32)})
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        m.submodules.memory = memory = Memory(shape=3, depth=4, init=[5, 1, 6, 2])
+        for number, word in zip(self.numbers, self.words, strict=True):
+            port = memory.read_port(domain="comb")
+            m.d.comb += [port.addr.eq(number), word.eq(port.data)]
+        return m
+
+
+def test_a_memory_of_32_ports_without_a_clock(tmp_path: Path) -> None:
+    """Yosys writes 32 bits as a decimal number."""
+    write_netlist(ManyReaders(), "readers", tmp_path)
+    text = (tmp_path / "netlist.il").read_text()
+    assert "RD_CLK_ENABLE 0\n" in text
+    assert _always_read(text) == {"memory"}
 
 
 def test_mutants_made_by_hand(tmp_path: Path) -> None:

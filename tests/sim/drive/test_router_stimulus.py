@@ -1,6 +1,6 @@
 """Traffic for one router: the kernels of the simulator as its golden router, and what goes in and comes out."""
 
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +28,7 @@ from hopforge.sim.drive.router_traffic import (
     O_VALID,
     RouterTraffic,
 )
-from hopforge.sim.drive.router_variants import router_variant
+from hopforge.sim.drive.router_variants import draw_rule, router_variant
 
 CONFIGS = Path(__file__).parents[3] / "configs"
 WORD = (1 << 64) - 1
@@ -105,6 +105,17 @@ def leaves(p: RouterParams, route: Route, i: int, v: int) -> bool:
     to = route.escape
     by_ports = any(route.ports >> o & 1 and p.vc_mask(k, i, v, o) for o in range(p.ports))
     return by_ports or (to is not None and p.escape_mask(k, i, v, to) > 0)
+
+
+@pytest.mark.parametrize("rules", [False, True])
+def test_sets_of_64_ports(rules: bool) -> None:
+    """More than numpy draws at once, and than its integers hold."""
+    params = router_variant(665, rc="lookup", ports=64, vcs=2, output_kind="port_set")
+    assert params.output_kind == "port_set" and params.lookup is not None and params.classes == 1
+    if rules:
+        params = replace(params, vc_rule=draw_rule(np.random.default_rng(1), 1, 64, 2))
+    stimulus = router_stimulus(params, RouterTraffic(cycles=60))
+    assert stimulus.packets > 3 * stimulus.drops
 
 
 def test_routers_that_are_drawn_differ_in_every_parameter() -> None:
