@@ -214,8 +214,7 @@ def test_memory_of_a_read(tmp_path: Path) -> None:
     source = write_many(tmp_path / "t", 4, 125_000)
     base = spent(write(tmp_path / "small"), tmp_path / "none")[1]
     fresh, again = (spent(source, tmp_path / "cache") for _ in range(2))
-    assert fresh[1] - base < 50
-    assert again[0] < fresh[0] / 2
+    assert max(fresh[1], again[1]) - base < 50
 
 
 @pytest.mark.study
