@@ -44,7 +44,7 @@ STUCK_CYCLES = 1 << 15
 
 # integers of the surroundings
 (CYCLES, DONE, CLOSING, QUIET, SERIAL, LONGEST, WIDTH, ADDRESS, TAG, LENGTH, LAST_MOVE, ROUTES, CLEAR,
- ENABLE, ROUTE, PORT, CLASSES, ENTROPY, COUNT) = range(19)  # fmt: skip
+ ENABLE, ROUTE, PORT, CLASSES, ENTROPY, TABLE, COUNT) = range(20)  # fmt: skip
 # of a sender's port
 (_PHASE, _WHERE, _TARGET, _LENGTHS, _IN_COUNT) = range(5)
 # of an input VC: packet being sent, its length, flits of it that are sent, credits
@@ -102,7 +102,7 @@ def surroundings(params: RouterParams, traffic: RouterTraffic, pool: int) -> Aro
         (CYCLES, traffic.cycles), (LONGEST, longest), (WIDTH, p.width_bits), (ADDRESS, p.address_bits),
         (TAG, p.tag_bits), (LENGTH, p.length_bits if p.switching == "vct" else 0), (ROUTES, len(p.routes)),
         (CLEAR, traffic.clear_cycles), (ENABLE, 1), (ROUTE, p.route_bits), (PORT, p.port_field_bits),
-        (CLASSES, p.classes), (ENTROPY, p.entropy_bits),
+        (CLASSES, p.classes), (ENTROPY, p.entropy_bits), (TABLE, int(p.rc == "table")),
     ):  # fmt: skip
         integers[name] = value
     vcs = np.zeros((p.ports * p.vcs, _VC_COUNT), np.int64)
@@ -236,7 +236,7 @@ def _new_packet(net, a, sender, n):  # type: ignore[no-untyped-def]
     s[SERIAL] += 1
     length = _draw_length(a, sender[_LENGTHS])
     choice = (sender[_TARGET] if sender[_WHERE] == 0 else next_below(streams, 0, len(addresses))) % len(addresses)
-    if s[ROUTES] > 0 and len(a.reachable) > 0 and input_port(net, n // net.vcs).carried == 0:
+    if s[TABLE] and len(a.reachable) > 0 and input_port(net, n // net.vcs).carried == 0:
         first, last = a.first_reachable[n], a.first_reachable[n + 1]
         if first < last and next_float(streams, 0) >= _ANY_ROUTE:
             choice = a.reachable[first + choice % (last - first)]

@@ -203,7 +203,6 @@ def test_faults_of_an_engine(config: Config, faults: list[Fault], faulty: Any, t
     assert survivors(lookup_engine(params=params), faults, chosen, [lambda: replay], tmp_path) == []
 
 
-@pytest.mark.study
 @pytest.mark.parametrize("name", ["output_first"])
 def test_faults_of_a_router(name: str, faulty: Any, tmp_path: Path) -> None:
     faults = [*ENABLE, *OUTPUT_ARBITER]

@@ -81,6 +81,15 @@ def test_most_packets_of_shipped_routers_are_routed(name: str) -> None:
     assert 0 < seen["unroutable"] < 0.3 * seen["packets"]
 
 
+def test_engines_route_whatever_the_table_holds() -> None:
+    """A router with lookup engines and a rule of VCs, whose parameters name routes that nobody reads."""
+    _, params = router_of(load_config(CONFIGS / "router_lookup.yml"))
+    assert params.vc_rule and not params.routes
+    traffic = RouterTraffic(cycles=300)
+    seen = compare(replace(params, routes=(Route(ports=1), Route(ports=2))), traffic)
+    assert seen == compare(params, traffic) and seen["packets"] > seen["unroutable"]
+
+
 def test_routes_that_an_input_vc_can_take() -> None:
     ruled = 0
     for seed in range(60):
