@@ -49,7 +49,7 @@ system:
 	for package in "$${missing[@]}"; do \
 	  $(apt-install) "$$package" >/dev/null || echo "make setup: apt-get could not install $$package (see hopforge doctor)" >&2; done
 
-# bytecode beside pip, which would make it on one core, and that of all packages' tests as well
+# pip works on one core only: two of them, a half each, and bytecode afterwards on all cores, without that of tests
 $(STAMP): requirements.lock pyproject.toml
 	@if [ ! -x $(BIN)/python ] || ! $(BIN)/python -c 'import sys; sys.exit(sys.version_info < (3, 11) or sys.prefix != "$(CURDIR)/$(VENV)")' 2>/dev/null; then \
 	  python=; for name in $(PYTHON) python3.11 python3.12 python3.13 python3; do \
@@ -60,7 +60,8 @@ $(STAMP): requirements.lock pyproject.toml
 	  "$$python" -m venv --clear $(VENV); \
 	fi
 	@echo "make setup: packages of requirements.lock"
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-compile -r requirements.lock
+	@half() { $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-compile -r <(awk "NR % 2 == $$1" requirements.lock); }; \
+	half 0 & half 1 || { wait; exit 1; }; wait $$!
 	@$(BIN)/python -m compileall -q -j 0 -x '/(tests|_tests|test)/' $(VENV)/lib >/dev/null || true
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
 	@$(BIN)/find_libpython | grep -q . || { $(apt-update); $(apt-install) libpython3.11 >/dev/null; } || \
@@ -74,7 +75,7 @@ test: setup lint pytest
 
 lint: $(STAMP)
 	$(BIN)/ruff check
-	$(BIN)/mypy
+	$(BIN)/mypy --num-workers $(JOBS)
 	$(BIN)/lint-imports
 
 # Bytecode first: where PYTHONDONTWRITEBYTECODE is set, each of the hundreds of commands that tests start would translate

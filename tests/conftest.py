@@ -6,6 +6,8 @@ import os
 import re
 import signal
 import sys
+import zlib
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
@@ -92,8 +94,25 @@ LONG = (
 MADE_UP = re.compile(r"(ours|theirs|new|old|t\d?)\..*|measurement\.mine")
 
 
+def _thin_out(items: Iterable[pytest.Item]) -> None:
+    """Leave one in n of the cases of a test marked ``thinned(n)``, and mark the others ``study``.
+
+    Which ones is drawn from their names, so that no value of a parameter goes with the order of the cases.
+    """
+    cases: defaultdict[tuple[str, int], list[pytest.Item]] = defaultdict(list)
+    for item in items:
+        mark = item.get_closest_marker("thinned")
+        if mark and not item.get_closest_marker("study"):
+            cases[item.nodeid.split("[")[0], mark.args[0]].append(item)
+    for (_, one_in), alike in cases.items():
+        alike.sort(key=lambda item: zlib.crc32(item.name.encode()))
+        for item in alike[-(-len(alike) // one_in) :]:
+            item.add_marker(pytest.mark.study)
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Skip tests marked ``study`` unless HOPFORGE_STUDY=1 (make study), and give them time; begin with long files."""
+    _thin_out(items)
     here = Path(__file__).parent
     place = {here / name: k for k, name in enumerate(LONG)}
     items.sort(key=lambda item: place.get(item.path, len(LONG)))  # the others stay in their order

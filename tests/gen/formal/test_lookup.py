@@ -13,6 +13,7 @@ def test_a_hit_is_the_answer_of_the_current_epoch(depth: int) -> None:
 
 
 @pytest.mark.parametrize("depth", [5, *(pytest.param(deep, marks=pytest.mark.study) for deep in (6, 7, 8))])
+@pytest.mark.study
 def test_a_hit_is_the_answer_behind_a_memory_stage(depth: int) -> None:
     assert prove_lookup(depth, memory_stage=True)
 
@@ -29,6 +30,7 @@ def test_no_proof_of_a_mutant_behind_a_memory_stage(mutant: str) -> None:
 
 
 @pytest.mark.parametrize("mutant", list(MUTANTS))
+@pytest.mark.thinned(2)
 def test_no_proof_of_a_mutant(mutant: str) -> None:
     assert not prove_lookup(3, mutant)
 
@@ -44,6 +46,7 @@ SLOW = {
 @pytest.mark.parametrize(
     "mutant", [pytest.param(each, marks=pytest.mark.study) if each in SLOW else each for each in DEEP_MUTANTS]
 )
+@pytest.mark.thinned(2)
 def test_no_proof_of_a_deep_mutant(depth: int, mutant: str) -> None:
     assert not prove_lookup(depth, mutant)
 

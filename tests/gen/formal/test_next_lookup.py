@@ -10,6 +10,7 @@ def test_heads_leave_with_the_answer_about_their_own_destination():
 
 
 @pytest.mark.parametrize("mutant", NEXT_MUTANTS)
+@pytest.mark.thinned(2)
 def test_faulty_look_ahead_has_no_proof(mutant):
     assert not prove_next_lookup(mutant=mutant)
     assert refute_next_lookup(8, mutant), "fails where no run comes to"

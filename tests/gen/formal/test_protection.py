@@ -7,6 +7,7 @@ from hopforge.gen.formal.reduction import prove
 
 
 @pytest.mark.parametrize("proof", list(protection_proofs()), ids=lambda proof: proof.name)
+@pytest.mark.thinned(2)
 def test_changed_bits_are_found_or_corrected(proof):
     assert prove(proof).passed
 

@@ -19,6 +19,7 @@ QUICK = {
     pytest.param(proof, marks=() if proof.name in QUICK else pytest.mark.study)
     for proof in reduction_proofs()
 ], ids=lambda proof: proof.name)  # fmt: skip
+@pytest.mark.thinned(2)
 def test_keys_are_the_specification_for_all_inputs(proof):
     assert prove(proof).passed
 

@@ -33,6 +33,7 @@ from hopforge.model.router.params import LookAhead
     ],
     ids=str,
 )
+@pytest.mark.thinned(2)
 def test_queues_keep_order_and_credits(changes):
     assert prove_queue(**changes)
 

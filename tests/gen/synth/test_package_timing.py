@@ -118,6 +118,7 @@ def test_a_recipe_that_does_not_end_gives_way_to_the_next(monkeypatch):
 
 
 @needs_sta
+@pytest.mark.study
 def test_a_path_that_the_manifest_does_not_name(monkeypatch):
     monkeypatch.setattr("hopforge.gen.packages.lookup._THROUGH", ())
     report = check_timing(parse_config(CONFIGS["lookup"]), "lookup", library(), recipe="area")

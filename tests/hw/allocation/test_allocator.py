@@ -127,6 +127,7 @@ def test_rectangular_matrix() -> None:
 
 @pytest.mark.parametrize(("kind", "arbiter"), KINDS)
 @pytest.mark.parametrize(("ports", "vcs"), [(3, 2), (2, 4), (4, 1)])
+@pytest.mark.thinned(2)
 def test_vc_allocator_equals_golden(kind: str, arbiter: str, ports: int, vcs: int) -> None:
     size = ports * vcs
     dut = VcAllocator(ports=ports, vcs=vcs, kind=kind, arbiter=arbiter)

@@ -87,6 +87,7 @@ def build(**parameters) -> RoutingCache:
 
 @pytest.mark.parametrize("case", CASES, ids=str)
 @pytest.mark.parametrize("stall", [0.0, 0.5])
+@pytest.mark.thinned(2)
 def test_follows_the_oracle(case: dict, stall: float) -> None:
     dut = build(**case)
     oracle = Oracle(dut)

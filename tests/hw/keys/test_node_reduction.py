@@ -155,6 +155,7 @@ ALIKE = ("default", "torus 48", "six comparators")
         *(pytest.param(build, True, marks=pytest.mark.study) for build in ("grid", "torus 48")),
     ],
 )
+@pytest.mark.thinned(2)
 def test_keys_equal_the_definition(build, registers):
     """With registers on the way of the intervals after two edges."""
     p = BUILDS[build]

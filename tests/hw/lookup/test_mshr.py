@@ -11,6 +11,7 @@ WIDTHS = {"key_bits": 6, "index_bits": 2, "row_bits": 2, "address_bits": 5, "tag
 
 @pytest.mark.parametrize("direct", [False, True])
 @pytest.mark.parametrize("entries", [1, 2, 5])
+@pytest.mark.thinned(2)
 def test_every_miss_is_answered_once(entries: int, direct: bool) -> None:
     dut = MshrFile(entries=entries, direct=direct, **WIDTHS)
     rng = np.random.default_rng(entries)

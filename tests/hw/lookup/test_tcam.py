@@ -103,6 +103,7 @@ def test_flops(rows: int, latency: int, member_bits: int) -> None:
 
 @pytest.mark.parametrize(("rows", "member_bits"), [(1, 4), (6, 0)])
 @pytest.mark.parametrize("latency", [2, 3, 4, 5, 7])
+@pytest.mark.thinned(2)
 def test_sram(rows: int, latency: int, member_bits: int) -> None:
     dut = Tcam(kind="sram", rows=rows, latency_cycles=latency, member_bits=member_bits, **WIDTHS)
     assert run(dut, 1600, latency)

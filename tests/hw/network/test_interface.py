@@ -59,6 +59,7 @@ class Router:
 
 
 @pytest.mark.parametrize("name", list(CASES))
+@pytest.mark.thinned(2)
 def test_equals_golden_host(name: str) -> None:
     changed, rules = CASES[name]
     params = RouterParams(**(SMALL | changed))

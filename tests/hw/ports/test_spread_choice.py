@@ -95,7 +95,7 @@ ROW = "{kind: edge_list, file: ROW_FILE}"
 
 
 @pytest.mark.parametrize(("more", "lookup", "network"), [
-    (", rc_cycles: 2", "", ROW),
+    pytest.param(", rc_cycles: 2", "", ROW, marks=pytest.mark.study),
     pytest.param(", route_computation: lookup", "pipeline_depth: 2", ROW, marks=pytest.mark.study),
     pytest.param(", rc_cycles: 2", "", "{kind: hyperx, sizes: [2, 2, 2]}", marks=pytest.mark.study),
 ])  # fmt: skip
@@ -129,7 +129,7 @@ BY_ENTROPY = "algorithm: minimal, spread: entropy"
         config_of(more=", route_computation: lookup", lookup="lag: {members: 2, max_members: 2}"),
         marks=pytest.mark.study,
     ),
-    config_of(BY_ENTROPY, ", flit_bits: 80", ", entropy: {values: 5}"),
+    pytest.param(config_of(BY_ENTROPY, ", flit_bits: 80", ", entropy: {values: 5}"), marks=pytest.mark.study),
     pytest.param(
         config_of(BY_ENTROPY, ", route_computation: lookup", ", entropy: {values: 5}", "ports_per_engine: 1"),
         marks=pytest.mark.study,

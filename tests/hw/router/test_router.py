@@ -350,6 +350,7 @@ ROUTERS = {
 
 
 @pytest.mark.parametrize("name", list(ROUTERS))
+@pytest.mark.thinned(2)
 def test_every_output_equals_golden(name: str) -> None:
     rng = np.random.default_rng(len(name))
     outside = run(some_params(rng, **ROUTERS[name]), 120, len(name))
@@ -415,6 +416,7 @@ AHEAD = {
 
 
 @pytest.mark.parametrize("name", list(AHEAD))
+@pytest.mark.thinned(2)
 def test_lookup_engines_that_answer_for_the_next_router(name: str) -> None:
     given = {"carried": 0b110, "mshrs": 3, "buffer_flits": 3} | AHEAD[name]
     depth, carried, mshrs = (given.pop(key) for key in ("pipeline_depth", "carried", "mshrs"))

@@ -45,6 +45,7 @@ def recorded(name: str) -> RuleCacheRun:
 
 
 @pytest.mark.parametrize("name", list(CASES))
+@pytest.mark.thinned(2)
 def test_equals_golden_rule_cache(name: str) -> None:
     run = recorded(name)
     assert all(run.counts[event] for event in EVENTS), run.counts

@@ -61,6 +61,7 @@ def simulate(dut: Any, bench: Any) -> None:
 
 
 @pytest.mark.parametrize("name", SHAPES)
+@pytest.mark.thinned(2)
 def test_sender(name: str) -> None:
     params, rng = shape(name), random.Random(name)
     dut, golden = StreamSender(params=params), StreamSenderGolden(params)
@@ -119,6 +120,7 @@ def test_sender(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", SHAPES)
+@pytest.mark.thinned(2)
 def test_receiver(name: str) -> None:
     params, rng = shape(name), random.Random(name)
     vcs = params.router.vcs

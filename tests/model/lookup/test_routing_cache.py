@@ -468,6 +468,7 @@ def scattered(rng: np.random.Generator, count: int) -> np.ndarray[Any, np.dtype[
 
 @pytest.mark.parametrize("targets", EVICTIONS_PERCENT)
 @pytest.mark.parametrize("column", range(5))
+@pytest.mark.thinned(2)
 def test_evictions_of_the_table(targets: int, column: int) -> None:
     ways = (1, 2, 4, 8, 16)[column]
     expected = expected_evictions(targets, 2048, ways)

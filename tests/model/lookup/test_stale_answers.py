@@ -26,6 +26,7 @@ OTHER_DEPTHS = ((4, True), (6, True), (8, False))
     ("depth", "mesh"),
     [(1, False), (5, False), (8, True), *(pytest.param(*more, marks=pytest.mark.study) for more in OTHER_DEPTHS)],
 )
+@pytest.mark.thinned(2)
 def test_every_response_is_right_once(depth: int, mesh: bool, changes: dict[str, Any]) -> None:
     counters = answered(changes, depth, mesh=mesh).engine.counters
     assert counters["hits"] > 50 and counters["retries"] > 0 and counters["invalidations"] > 3

@@ -309,6 +309,7 @@ def test_grants_are_those_of_golden_switches(seed: int) -> None:
     "internal_speedup: 1.25, crossbar_cycles: 3, stage_batches: true, output_queue_flits: 1",
     "internal_speedup: 2, crossbar_cycles: 2, stage_batches: true, output_queue_flits: 2, sa: max_size",
 ])  # fmt: skip
+@pytest.mark.thinned(2)
 def test_a_crossbar_port_for_each_input_and_output(keys: str) -> None:
     assert check(f"vcs: 3, buffer_flits: 4, {keys}", NETWORKS[0], 1) > 1000
 

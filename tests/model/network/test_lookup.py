@@ -270,6 +270,7 @@ CASES: dict[str, tuple[str, dict[str, Any], dict[str, Any]]] = {
 
 
 @pytest.mark.parametrize("case", list(CASES))
+@pytest.mark.thinned(2)
 def test_kernel_equals_golden_network(case: str) -> None:
     network, router, lookup = CASES[case]
     outside = {"tcam": {"kind": "external"} | lookup.get("tcam", {})}

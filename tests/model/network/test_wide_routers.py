@@ -139,6 +139,7 @@ GOLDEN = {
           if router not in ("wavefront", "most pairs")),
     ],
 )  # fmt: skip
+@pytest.mark.thinned(2)
 def test_wide_routers_equal_golden_routers(network: str, router: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Every flit is sent and taken in the same cycle; golden routers have sets of ports, no words."""
     monkeypatch.setitem(router_params._LIMITS, "ports", (2, 512))  # hardware ends there, not the definition

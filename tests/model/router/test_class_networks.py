@@ -116,6 +116,7 @@ def run_both(settings: dict, qos: str, *, seed: int, load: float, latency: int, 
 
 @pytest.mark.parametrize("qos", ["strict", "weighted"])
 @pytest.mark.parametrize("name", list(ROUTERS))
+@pytest.mark.thinned(2)
 def test_simulator_equals_golden_routers_and_hosts(name: str, qos: str) -> None:
     run_both(ROUTERS[name], qos, seed=len(name), load=0.5, latency=1 + len(name) % 2)
 

@@ -155,6 +155,7 @@ ROUTERS = {
 
 @pytest.mark.parametrize("load", [pytest.param(0.1, marks=pytest.mark.study), 0.4])
 @pytest.mark.parametrize("name", list(ROUTERS))
+@pytest.mark.thinned(2)
 def test_simulator_equals_golden_routers(name: str, load: float) -> None:
     run_both(BASE | ROUTERS[name], seed=len(name), adaptive=False, load=load, latency=1 + len(name) % 2)
 

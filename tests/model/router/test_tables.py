@@ -99,6 +99,7 @@ NETWORKS = {
 
 
 @pytest.mark.parametrize("name", list(NETWORKS))
+@pytest.mark.thinned(2)
 def test_golden_routers_with_the_tables_are_the_simulator(name: str) -> None:
     want, got = delivered(configure(*NETWORKS[name]), load=0.45, cycles=120, drained=900)
     assert len(want) > 100

@@ -35,7 +35,7 @@ def config(text: str) -> Config:
 @pytest.mark.parametrize(
     "text",
     [
-        pytest.param(MESH + "failed: {switches: [5], links: [[0, 1]]}\n", id="mesh, switch"),
+        pytest.param(MESH + "failed: {switches: [5], links: [[0, 1]]}\n", id="mesh, switch", marks=pytest.mark.study),
         pytest.param(GRAPH + "failed: {ports: [[0, 1], [5, 2]]}\n", id="graph"),
         pytest.param(DRAGONFLY + "failed: {ports: [[0, 2]]}\n", id="dragonfly", marks=pytest.mark.study),
         pytest.param(TORUS + "failed: {switches: [4], links: [[0, 1]]}\n", id="torus, switch", marks=pytest.mark.study),
@@ -52,6 +52,7 @@ def test_every_flit_takes_the_way_around_in_its_cycle(text: str, tmp_path: Path)
     assert report.passed and report.flits > 40
 
 
+@pytest.mark.study
 def test_acknowledges_take_the_way_around(tmp_path: Path) -> None:
     """No acknowledge goes over the failed link; the rest of the ring has one of every packet."""
     text = f"""name: broken

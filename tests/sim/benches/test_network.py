@@ -163,6 +163,7 @@ traffic: {packet_range: [1, 3]}
 """
 
 
+@pytest.mark.study
 def test_hardware_chooses_the_members_of_a_group() -> None:
     config = parse_config(GROUP)
     run = Simulation(config, 0.6, 4)

@@ -44,6 +44,7 @@ def config(text: str, router: str = "", traffic: str = LENGTHS) -> Config:
         pytest.param(MESH + SLOW, ", route_computation: lookup", LENGTHS, marks=pytest.mark.study),
     ],
 )
+@pytest.mark.thinned(2)
 def test_every_flit_in_its_cycle(text: str, router: str, traffic: str, tmp_path: Path) -> None:
     report = cosim_network(
         config(text, router, traffic), simulator="icarus", load=TRAFFIC.load, cycles=TRAFFIC.cycles, seed=TRAFFIC.seed,

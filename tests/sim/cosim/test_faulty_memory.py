@@ -83,6 +83,7 @@ def run(params: LookupParams, cycles: int, seed: int) -> dict[str, int]:
         ),
     ],
 )  # fmt: skip
+@pytest.mark.thinned(2)
 def test_every_output_equals_golden_with_faults(protection: str, depth: int) -> None:
     """Single faults with parity; with SECDED also two in a word."""
     name = {1: "lru", 2: "skewed", 3: "fifo", 4: "plru", 5: "lru", 7: "plru", 8: "skewed"}[depth]

@@ -287,6 +287,7 @@ def test_counters_begin_before_a_carry(tmp_path: Path) -> None:
     assert (verdict.state, verdict.trace) == ("killed", 2)
 
 
+@pytest.mark.study
 def test_counters_whose_registers_are_mutated_begin_before_a_carry(tmp_path: Path) -> None:
     """Every mutant behind a register at once: without a fault the trace is the golden one all the same."""
     netlist = write_netlist(EventsCounted(), "counting", tmp_path)

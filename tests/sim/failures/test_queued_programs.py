@@ -294,6 +294,7 @@ def passing(topology: Topology, routers: set[int]) -> list[int]:
     ]
 
 
+@pytest.mark.study
 def test_switches_and_links_as_with_the_golden_hosts(tmp_path: Path) -> None:
     """The switch that most messages pass fails, alone, and with links; everything that may happen does."""
     path = write(tmp_path, [CALLS * 2] * 6)

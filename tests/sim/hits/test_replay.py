@@ -212,6 +212,7 @@ def compare(folder, network, lookup, make=None, **rest):
 @pytest.mark.parametrize("reduction", ["true", "false"])
 @pytest.mark.parametrize("entries", [1, pytest.param(4, marks=pytest.mark.study), 8])
 @pytest.mark.parametrize("policy", ["lru", "fifo"])
+@pytest.mark.thinned(2)
 def test_fully_associative_caches_against_dictionaries(tmp_path, network, reduction, entries, policy):
     result = compare(
         tmp_path, network, f"reduction: {reduction}, cache: {{entries: {entries}, ways: {entries}, policy: {policy}}}",
@@ -231,6 +232,7 @@ def test_fully_associative_caches_against_dictionaries(tmp_path, network, reduct
         "entries: 8, ways: 2, crc: CRC-24/BLE",
     ],
 )  # fmt: skip
+@pytest.mark.thinned(3)
 def test_every_geometry_and_policy_against_the_golden_cache(tmp_path, network, cache):
     result = compare(tmp_path, network, f"reduction: false, cache: {{{cache}}}", encoded=True)
     assert result.evictions.any()

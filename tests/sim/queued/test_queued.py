@@ -76,6 +76,7 @@ def contents(state: QueuedState, name: str) -> list[list[tuple[int, int]]]:
         ("q_adaptive", (62, 2, 1), (2, 3, 2), 1.0, (1, 1), 7),  # 64 ports: the largest of one
     ],
 )
+@pytest.mark.thinned(2)
 def test_every_cycle_as_the_golden(
     algorithm: str,
     shape: tuple[int, int, int],

@@ -307,6 +307,7 @@ def test_a_folder_that_cannot_be_written_is_named(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="asks /proc")
+@pytest.mark.study
 def test_a_sweep_whose_process_and_parent_are_killed(tmp_path: Path) -> None:
     """The reduced form of the study above: one command, a process of it killed, then all of it, then to its end."""
     (tmp_path / "flit.yml").write_text(SWEEPS["flit"].replace("100000", "30000").replace("seeds: 4", "seeds: 2"))

@@ -326,6 +326,7 @@ def test_packets_that_do_not_go_astray_arrive(tmp_path: Path, prepared: str, mor
     (LEARNS, "memory[0] > 20.0"),
 ])  # fmt: skip
 @pytest.mark.parametrize("more", ["", ", check: false"])
+@pytest.mark.thinned(2)
 def test_a_packet_for_one_host_is_never_given_to_another(tmp_path: Path, prepared: str, where: str, more: str) -> None:
     text = ASTRAY.replace("PREPARED", prepared).replace("WHERE", where)
     with pytest.raises(UserCodeError, match=r"mine.py:(8|10): route: out\[0\] names port [01], where another host is"):

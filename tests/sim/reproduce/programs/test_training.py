@@ -59,6 +59,7 @@ def test_packet_stands_beside_flow_of_the_same_part():
     assert training._draw("moe", data, Options()).axes
 
 
+@pytest.mark.study
 def test_engine_packet_on_a_small_part():
     point = {"network": "torus", "shrink": 65536, "layers": 4, "microbatches": 1}
     flow, packet = (

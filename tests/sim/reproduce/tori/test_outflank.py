@@ -185,6 +185,7 @@ def square(point: dict[str, int], _options: Options) -> list[dict[str, int]]:
     return [{"x": point["x"], "y": point["x"] ** 2}]
 
 
+@pytest.mark.study
 def test_points_measured_by_several_processes_come_in_order(tmp_path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(kept_results.os, "cpu_count", lambda: 2)
     reproduction = Reproduction(
