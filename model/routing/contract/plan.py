@@ -21,6 +21,10 @@ class RoutingError(UserError, ValueError):
     """A routing algorithm that does not fit the network: names the key, the limit and the value."""
 
 
+class IrregularError(Exception):
+    """Why there is no short proof, in words: this says nothing about whether a routing can deadlock."""
+
+
 class TooFewVcsError(RoutingError):
     """Too few virtual channels.
 

@@ -1,6 +1,7 @@
 """Routing on any connected graph by tables: shortest paths with a VC per hop, up*/down*, or the second as escape."""
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,8 @@ from hopforge.model.free_memory import refuse_beyond_memory
 from hopforge.model.network.core.candidates import candidate
 from hopforge.model.routing.combined.parallel_links import over_parallel_links
 from hopforge.model.routing.contract.plan import (
+    IrregularError,
+    Regular,
     RoutingError,
     RoutingPlan,
     all_vcs,
@@ -19,6 +22,7 @@ from hopforge.model.routing.contract.plan import (
     vc_range,
 )
 from hopforge.model.routing.graphs.next_ports import shortest_ports, up_down_ports
+from hopforge.model.routing.graphs.rising_tables import hop_order, up_down_order
 from hopforge.model.topology import Topology
 from hopforge.model.topology.routing_table import distances
 
@@ -120,6 +124,29 @@ def _graph_table(topology: Topology, vcs: int, *, up_down: bool, root: int) -> t
     return np.concatenate(parts, dtype=np.int32, casting="same_kind"), int(distance.max())
 
 
+def _entries(topology: Topology, plan: RoutingPlan, start: int, ways: int) -> NDArray[np.int32]:
+    """Return next ports, int32[way, router, destination router], of a table that has to be one of this network."""
+    table, R = plan.table, topology.routers
+    homes = np.concatenate([topology.host_router, topology.host_port])
+    at = int(table[start])
+    if (
+        int(table[_R]) != R
+        or not np.array_equal(table[table[_HOME] : table[_HOME] + len(homes)], homes)
+        or int(table[_PORT]) != int(table[_HOME]) + topology.hosts
+        or not 0 <= at <= len(table) - ways * R * R
+    ):
+        raise IrregularError("the table is one of another network")
+    return table[at : at + ways * R * R].reshape(ways, R, R)
+
+
+def _hop_order(topology: Topology, plan: RoutingPlan, vcs: int) -> tuple[NDArray[np.int64], int, str]:
+    return hop_order(topology, _entries(topology, plan, _NEXT, 1)[0], vcs)
+
+
+def _up_down_order(topology: Topology, plan: RoutingPlan, vcs: int) -> tuple[NDArray[np.int64], int, str]:
+    return up_down_order(topology, _entries(topology, plan, _UPDOWN, 2), vcs)
+
+
 def _over_links(plan: RoutingPlan, topology: Topology, options: dict[str, Any]) -> RoutingPlan:
     return over_parallel_links(plan, topology, options.get("links", "own_first"))
 
@@ -130,14 +157,18 @@ def prepare_shortest(topology: Topology, vcs: int, options: dict[str, Any]) -> R
     table, diameter = _graph_table(topology, vcs, up_down=False, root=0)
     why = "one for each link of the longest way"
     need_vcs(f"shortest on {topology.name} (diameter {diameter})", vcs, max(diameter, 1), why)
-    return _over_links(RoutingPlan(relation(_hop_indexed), table, phases=vcs + 1), topology, options)
+    plan = RoutingPlan(relation(_hop_indexed), table, phases=vcs + 1)
+    plan = replace(plan, regular=Regular(plan.route, plan.every, table, order=_hop_order))
+    return _over_links(plan, topology, options)
 
 
 @register("up_down")
 def prepare_up_down(topology: Topology, vcs: int, options: dict[str, Any]) -> RoutingPlan:
     """Shortest up*/down* paths from a breadth-first tree; any number of VCs."""
     table, _ = _graph_table(topology, vcs, up_down=True, root=int(options.get("root", 0)))
-    return _over_links(RoutingPlan(relation(_up_down), table, phases=2), topology, options)
+    plan = RoutingPlan(relation(_up_down), table, phases=2)
+    plan = replace(plan, regular=Regular(plan.route, plan.every, table, order=_up_down_order))
+    return _over_links(plan, topology, options)
 
 
 @register("shortest_escape")

@@ -15,6 +15,7 @@ from hopforge.model.errors import UserError
 from hopforge.model.network.core.candidates import candidate_mask, candidate_port
 from hopforge.model.network.core.kinds import ACTIVE, HOST_VC_BITS, VA, WORMHOLE
 from hopforge.model.network.core.state import NetState
+from hopforge.model.routing.contract.channel_order import places_in_order
 from hopforge.model.routing.contract.fields_read import FieldsRead, fields_read
 from hopforge.model.routing.contract.plan import RoutingPlan
 from hopforge.model.routing.proof.acknowledge_channels import acknowledge_edges
@@ -265,26 +266,12 @@ def find_cycle(source: NDArray[Any], target: NDArray[Any], nodes: int) -> list[i
 def is_acyclic(source: NDArray[Any], target: NDArray[Any], nodes: int) -> bool:
     """Tell whether a directed graph, given by its edges, has no cycle.
 
-    Takes away the nodes that no edge enters, again and again: what is left holds a cycle.
-
     Examples
     --------
     >>> is_acyclic(np.array([0, 1]), np.array([1, 2]), 3), is_acyclic(np.array([0, 1]), np.array([1, 0]), 3)
     (True, False)
     """
-    entering = np.bincount(target, minlength=nodes)
-    first = np.concatenate([[0], np.cumsum(np.bincount(source, minlength=nodes))])
-    leads_to = np.asarray(target)[np.argsort(source, kind="stable")]
-    free, left = np.flatnonzero(entering == 0), nodes
-    while len(free):
-        left -= len(free)
-        counts = first[free + 1] - first[free]
-        ends = np.cumsum(counts)
-        edges = np.repeat(first[free] - ends + counts, counts) + np.arange(counts.sum())
-        reached, times = np.unique(leads_to[edges], return_counts=True)
-        entering[reached] -= times
-        free = reached[entering[reached] == 0]
-    return left == 0
+    return places_in_order(source, target, nodes) is not None
 
 
 def channel_name(topology: Topology, vcs: int, m: int) -> str:

@@ -26,7 +26,7 @@ from hopforge.model.config.topology import (
     TorusConfig,
 )
 from hopforge.model.network.core.state import NetState
-from hopforge.model.routing.contract.plan import RoutingPlan
+from hopforge.model.routing.contract.plan import IrregularError, RoutingPlan
 from hopforge.model.routing.proof.plane_kinds import ANY_COORDINATE, narrow_sizes, widen_turns
 from hopforge.model.topology import TOPOLOGIES, Topology
 
@@ -34,10 +34,6 @@ from hopforge.model.topology import TOPOLOGIES, Topology
 _MOST_WAYS_OVER = 24_000_000
 #: makes the state of a network with a routing, at cycle 0
 Build = Callable[[Topology, RoutingPlan], NetState]
-
-
-class IrregularError(Exception):
-    """Why a network is not regular, in words."""
 
 
 class Part(NamedTuple):

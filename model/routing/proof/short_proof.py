@@ -15,12 +15,12 @@ from numpy.typing import NDArray
 from hopforge.model.network.core.kinds import WORMHOLE
 from hopforge.model.network.core.state import NetState
 from hopforge.model.routing.contract.fields_read import fields_read
-from hopforge.model.routing.contract.plan import RoutingPlan
+from hopforge.model.routing.contract.plan import IrregularError, RoutingPlan
 from hopforge.model.routing.proof.deadlock import DeadlockError, check_routing, is_acyclic, relation_to_prove
 from hopforge.model.routing.proof.random_ways import random_dependencies
 from hopforge.model.routing.proof.reachable import Exploration, packet_lengths
 from hopforge.model.routing.proof.reachable_kernel import PROOF_LIMIT_S
-from hopforge.model.routing.proof.regular_networks import Build, IrregularError, Part, Representatives, represent
+from hopforge.model.routing.proof.regular_networks import Build, Part, Representatives, represent
 from hopforge.model.topology import Topology
 
 __all__ = ["WHOLE", "prove_routing", "short_proof"]

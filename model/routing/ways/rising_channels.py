@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from hopforge.model.kernel.bits import any_bit, trailing_zeros
 from hopforge.model.kernel.compile import inner, kernel
-from hopforge.model.routing.contract.plan import RoutingPlan
-from hopforge.model.routing.proof.regular_networks import IrregularError
+from hopforge.model.routing.contract.channel_order import places_in_order
+from hopforge.model.routing.contract.plan import IrregularError, RoutingPlan
 from hopforge.model.routing.ways.channel_classes import HOPS, PHASES
 from hopforge.model.routing.ways.survey import ports_of_masks
 from hopforge.model.routing.ways.table import (
@@ -158,28 +158,10 @@ def _classes_of_vcs(t: NDArray[np.int32], vcs: int) -> NDArray[np.int64]:
     return of_vc.astype(np.int64)
 
 
-def _places(source: NDArray[np.int64], target: NDArray[np.int64], nodes: int) -> NDArray[np.int64] | None:
-    """Put nodes into an order that all edges follow: place of each, int64[node]; None: there is none."""
-    entering = np.bincount(target, minlength=nodes)
-    first = np.concatenate([[0], np.cumsum(np.bincount(source, minlength=nodes))])
-    leads_to = target[np.argsort(source, kind="stable")]
-    place, level = np.zeros(nodes, np.int64), 0
-    free, left = np.flatnonzero(entering == 0), nodes
-    while len(free):
-        place[free], level, left = level, level + 1, left - len(free)
-        counts = first[free + 1] - first[free]
-        ends = np.cumsum(counts)
-        edges = np.repeat(first[free] - ends + counts, counts) + np.arange(counts.sum())
-        reached, times = np.unique(leads_to[edges], return_counts=True)
-        entering[reached] -= times
-        free = reached[entering[reached] == 0]
-    return place if left == 0 else None
-
-
 def _up_order(topology: Topology, kind: NDArray[np.int32]) -> NDArray[np.int64]:
     """Rank of the channel of each output port inside a class: up ones rise, and down ones rise behind them."""
     router, port = np.nonzero((topology.peer_router >= 0) & (kind == UP))
-    place = _places(router, topology.peer_router[router, port].astype(np.int64), topology.routers)
+    place = places_in_order(router, topology.peer_router[router, port].astype(np.int64), topology.routers)
     if place is None:
         raise IrregularError("the channels that go up are in no order")
     top = int(place.max()) + 1
@@ -193,7 +175,7 @@ def _after_order(topology: Topology, after: NDArray[np.uint64]) -> NDArray[np.in
     edge, port = ports_of_masks(after[linked])
     router, in_port = linked[edge] // P, linked[edge] % P
     source = topology.peer_router[router, in_port].astype(np.int64) * P + topology.peer_port[router, in_port]
-    place = _places(source, router * P + port, R * P)
+    place = places_in_order(source, router * P + port, R * P)
     if place is None:
         raise IrregularError("channels that follow one another are in no order")
     return place.reshape(R, P)

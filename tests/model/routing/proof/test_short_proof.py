@@ -17,10 +17,10 @@ from hopforge.model.network.core.net_record import ROUTE_SIGNATURE
 from hopforge.model.network.settings import RouterParameters
 from hopforge.model.routing import ROUTING, RoutingPlan
 from hopforge.model.routing.contract.fields_read import fields_read
-from hopforge.model.routing.contract.plan import regular
+from hopforge.model.routing.contract.plan import IrregularError, regular
 from hopforge.model.routing.proof.deadlock import DeadlockError, check_routing, relation_to_prove
 from hopforge.model.routing.proof.reachable import Exploration
-from hopforge.model.routing.proof.regular_networks import IrregularError, represent
+from hopforge.model.routing.proof.regular_networks import represent
 from hopforge.model.routing.proof.short_proof import _kind_pairs, prove_routing, short_proof
 from hopforge.model.topology import Topology
 from hopforge.model.topology.aggregation import aggregate

@@ -13,10 +13,9 @@ from hopforge.model.network.core.state import NetState
 from hopforge.model.network.settings import RouterParameters, SourceParameters, Tables
 from hopforge.model.routing.combined.configured import routing_plan
 from hopforge.model.routing.contract.fields_read import fields_read
-from hopforge.model.routing.contract.plan import RoutingPlan
+from hopforge.model.routing.contract.plan import IrregularError, RoutingPlan
 from hopforge.model.routing.proof.deadlock import DeadlockError, check_routing, relation_to_prove
 from hopforge.model.routing.proof.reachable import Exploration, packet_lengths
-from hopforge.model.routing.proof.regular_networks import IrregularError
 from hopforge.model.routing.proof.short_proof import prove_routing, short_proof
 from hopforge.model.routing.ways.rising_channels import rising_channels_of
 from hopforge.model.routing.ways.table import AFTER, CLASS, CLASSES, GOALS, KIND, LEFT, MASK, PEER, WAYS
