@@ -61,7 +61,7 @@ $(STAMP): requirements.lock pyproject.toml
 	fi
 	@echo "make setup: packages of requirements.lock"
 	@half() { $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-compile -r <(awk "NR % 2 == $$1" requirements.lock); }; \
-	half 0 & half 1 || { wait; exit 1; }; wait $$!
+	half 0 & other=$$!; half 1 || { wait; exit 1; }; wait $$other
 	@$(BIN)/python -m compileall -q -j 0 -x '/(tests|_tests|test)/' $(VENV)/lib >/dev/null || true
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
 	@$(BIN)/find_libpython | grep -q . || { $(apt-update); $(apt-install) libpython3.11 >/dev/null; } || \
