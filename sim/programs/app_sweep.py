@@ -32,6 +32,10 @@ class AppSweep(Sweep):
         """List all runs: variants, then seeds."""
         return program_jobs(config)
 
+    def name(self, job: Job) -> str:
+        """Say which run a job is; a program has no load."""
+        return f"{job.variant}, seed {job.seed}".removeprefix(", ")
+
     def choices(self, config: Config) -> dict[str, Any]:
         """Whether SimGrid is there, where that decides."""
         return {"simgrid": config.app.backend == "auto" and shutil.which("smpirun") is not None}

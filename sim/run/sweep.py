@@ -45,6 +45,10 @@ class Sweep(ABC):
         """Return the sections that play no part in a run."""
         return set()
 
+    def name(self, job: Job) -> str:
+        """Say which run a job is, among all of the sweep."""
+        return f"{job.variant}, load {job.load:.6g}, seed {job.seed}".removeprefix(", ")
+
     def choices(self, config: Config) -> dict[str, Any]:
         """Return what decides the results beside the configuration: values that JSON can hold."""
         return {}
@@ -76,9 +80,8 @@ class Sweep(ABC):
                 paths = tuple(files_read(job.config, without=unused).values())
                 known[id(job.config)] = ({**values, **self.choices(job.config)}, files, paths)
             values, files, paths = known[id(job.config)]
-            name = f"{job.variant}, load {job.load:.6g}, seed {job.seed}".removeprefix(", ")
             run = {"load": job.load, "seed": job.seed}
-            found.append(Wanted(name, {**values, "kind": type(self).__name__, "run": run}, files, paths))
+            found.append(Wanted(self.name(job), {**values, "kind": type(self).__name__, "run": run}, files, paths))
         return found
 
     def run(

@@ -54,6 +54,13 @@ def test_every_variant_is_run_as_if_it_stood_alone(tmp_path: Path) -> None:
     assert means["makespan_s"]["scattered"] == pytest.approx(runs["makespan_s"][3:].mean())
 
 
+def test_a_run_is_named_by_what_tells_it_from_the_others() -> None:
+    """It had a load in its name, which no program has."""
+    for config, names in ((config_of(), ["again, seed 1", "scattered, seed 1"]), (config_of(ALONE), ["seed 1"])):
+        found = [one.name for one in APP_SWEEP.wanted(APP_SWEEP.jobs(config))]
+        assert set(names) <= set(found) and not any("load" in name for name in found)
+
+
 def test_a_stopped_sweep_goes_on_where_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     done: list[str] = []
     real = AppSweep.run_one
