@@ -49,8 +49,8 @@ _LINE = 16
 def _search_back(starts, sources, links, found, queue, some, ports):  # type: ignore[no-untyped-def]
     """From every destination against the channels.
 
-    `queue` holds 2 · router + state (1: has gone down). Channels to a router that go up begin at ``starts[2 · router]``,
-    those that go down at the next.
+    `queue` holds 2 · router + state (1: has gone down). Channels to a router that go up begin at
+    ``starts[2 · router]``, those that go down at the next.
     """
     routers = ports.shape[1]
     for first in range(0, routers, _LINE):
