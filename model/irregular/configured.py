@@ -5,8 +5,11 @@ from dataclasses import dataclass
 
 from hopforge.model.config import Config
 from hopforge.model.irregular.failure import FailureReport, plain_tables, tables_after_failure, with_options
-from hopforge.model.irregular.tables import MAX_ROUTERS, RoutingTables
+from hopforge.model.irregular.tables import RoutingTables
 from hopforge.model.topology import Topology, build
+
+#: switches of which `hopforge route` looks at some paths of LOREN only
+SAMPLED_ABOVE = 8192
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,7 +52,7 @@ def prepare_route(config: Config, fail: Sequence[str] = (), fail_switch: Sequenc
     network = build(config.topology, config.address)
     failed = with_options(network, config.failed, list(fail), list(fail_switch))
     config = config.model_copy(update={"failed": failed})
-    if network.routers > MAX_ROUTERS and config.tables.scheme == "loren":
+    if network.routers > SAMPLED_ABOVE and config.tables.scheme == "loren":
         return Routed(config, network, None)
     if failed.none:
         return Routed(config, network, plain_tables(config.tables, network, config.seed))

@@ -70,27 +70,32 @@ class Layers:
         return [int(layer) for layer in self.layer[self.starts[pair] : self.starts[pair + 1]]]
 
 
+#: destinations that are followed together: their entries at a router are one line of the processor's cache
+_TOGETHER = 16
+
+
 @kernel
 def _acro_hops(next_channel, target, order, starts, layer):  # type: ignore[no-untyped-def]
     """Follow the rule of the switches; returns a pair for which the layers do not suffice, or -1."""
     nodes = next_channel.shape[0]
-    for s in range(nodes):
-        for d in range(nodes):
-            if s == d:
-                continue
-            at = starts[s * nodes + d]
-            now = order.shape[0] - 1
-            c = next_channel[s, d]
-            layer[at] = now
-            while target[c] != d:
-                n = next_channel[target[c], d]
-                if order[now, c] <= order[now, n]:
-                    now -= 1
-                    if now < 0:
-                        return s * nodes + d
-                at += 1
+    for begin in range(0, nodes, _TOGETHER):
+        for s in range(nodes):
+            for d in range(begin, min(begin + _TOGETHER, nodes)):
+                if s == d:
+                    continue
+                at = starts[s * nodes + d]
+                now = order.shape[0] - 1
+                c = next_channel[s, d]
                 layer[at] = now
-                c = n
+                while target[c] != d:
+                    n = next_channel[target[c], d]
+                    if order[now, c] <= order[now, n]:
+                        now -= 1
+                        if now < 0:
+                            return s * nodes + d
+                    at += 1
+                    layer[at] = now
+                    c = n
     return -1
 
 
@@ -236,26 +241,27 @@ def nue_layers(
 
 @kernel
 def _dependencies(next_channel, target, first, starts, layer, count, follows):  # type: ignore[no-untyped-def]
-    """Note what each (layer, channel) waits for: bool[layer·channels + channel, port, layer]; a bad hop or -1."""
+    """Note what each (layer, channel) waits for: bool[layer·channels + channel, port, layer]; first bad pair or -1."""
     nodes, channels = next_channel.shape[0], len(target)
-    for s in range(nodes):
-        for d in range(nodes):
-            if s == d:
-                continue
-            at = starts[s * nodes + d]
-            c = next_channel[s, d]
-            if layer[at] < 0 or layer[at] >= count:
-                return at
-            while target[c] != d:
-                n = next_channel[target[c], d]
-                at += 1
-                if at >= starts[s * nodes + d + 1] or layer[at] < 0 or layer[at] >= count:
-                    return at
-                follows[layer[at - 1] * channels + c, n - first[target[c]], layer[at]] = True
-                c = n
-            if at + 1 != starts[s * nodes + d + 1]:
-                return at
-    return -1
+    bad = nodes * nodes
+    for begin in range(0, nodes, _TOGETHER):
+        for s in range(nodes):
+            for d in range(begin, min(begin + _TOGETHER, nodes)):
+                if s == d:
+                    continue
+                at, end = starts[s * nodes + d], starts[s * nodes + d + 1]
+                c = next_channel[s, d]
+                fits = at < end and 0 <= layer[at] < count
+                while fits and target[c] != d:
+                    n = next_channel[target[c], d]
+                    at += 1
+                    fits = at < end and 0 <= layer[at] < count
+                    if fits:
+                        follows[layer[at - 1] * channels + c, n - first[target[c]], layer[at]] = True
+                        c = n
+                if not fits or at + 1 != end:
+                    bad = min(bad, s * nodes + d)
+    return bad if bad < nodes * nodes else -1
 
 
 @kernel(error_model="numpy", **WITHOUT_COUNTS)
@@ -324,9 +330,8 @@ def check_together(
     number, count = len(target), several[0].count
     follows = np.zeros((count * number, degree, count), np.bool_)
     for layers, next_channel in zip(several, next_channels, strict=True):
-        bad = int(_dependencies(next_channel, target, first, layers.starts, layers.layer, count, follows))
-        if bad >= 0:
-            pair = int(np.searchsorted(layers.starts, bad, side="right")) - 1
+        pair = int(_dependencies(next_channel, target, first, layers.starts, layers.layer, count, follows))
+        if pair >= 0:
             s, d = divmod(pair, next_channel.shape[0])
             found = layers.of_path(s, d)
             s, d = whole_number(s, working), whole_number(d, working)

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from hopforge.model.config.tables import TablesConfig
 from hopforge.model.errors import UserError
+from hopforge.model.free_memory import refuse_beyond_memory
 from hopforge.model.irregular.channels import (
     ChannelList,
     TableError,
@@ -34,7 +35,10 @@ from hopforge.model.topology.routing_table import refuse_one_way
 
 __all__ = ["MAX_ROUTERS", "RoutingTables", "build_tables", "next_ports", "working_plan"]
 
-MAX_ROUTERS = 8192
+#: routers whose paths are all followed, for which there are virtual layers
+MAX_ROUTERS = 16384
+#: bytes of a pair of routers while tables and layers are made, hops of its path aside
+_PAIR_BYTES = 40
 """Most routers for which every pair is computed (next hops alone take 4·routers² bytes)."""
 
 
@@ -259,6 +263,7 @@ def _refuse_size(topology: Topology) -> None:
             f"topology: at most {MAX_ROUTERS} routers can have routing tables, not {topology.routers}: every pair is "
             "followed (hopforge route with tables.scheme=loren goes further, without virtual layers)"
         )
+    refuse_beyond_memory(_PAIR_BYTES * topology.routers**2, f"the routing tables of the {topology.name}")
     if topology.routers < 2:
         raise UserError("topology: at least 2 routers are needed for routing tables, not 1")
 

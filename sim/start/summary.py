@@ -1,6 +1,7 @@
 """What a configuration amounts to, in a few lines for people."""
 
 from hopforge.model.config import Config
+from hopforge.model.irregular.configured import SAMPLED_ABOVE
 from hopforge.model.irregular.failure import linked_tables
 from hopforge.model.irregular.tables import MAX_ROUTERS
 from hopforge.model.topology import Topology, build
@@ -37,8 +38,10 @@ def _tables(config: Config, network: Topology) -> list[tuple[str, str]]:
     """Build and check tables and layers: every pair, every dependency; switches without links have failed."""
     if "tables" not in config.model_fields_set:
         return []
-    if network.routers > MAX_ROUTERS:
-        return [("tables", f"{config.tables.scheme}, not checked: more than {MAX_ROUTERS} routers")]
+    sampled = config.tables.scheme == "loren" and config.routing.algorithm != "tables"  # by `hopforge route` alone
+    most = SAMPLED_ABOVE if sampled else MAX_ROUTERS
+    if network.routers > most:
+        return [("tables", f"{config.tables.scheme}, not checked: more than {most} routers")]
     tables = linked_tables(config.tables, network, config.seed)
     words = f"{config.tables.scheme}, {tables.entries.max()} entries at most; checked: every pair is delivered"
     return [("tables", words), ("virtual layers", tables.checked_words)]

@@ -26,6 +26,8 @@ from hopforge.model.topology import Topology
 # table: 0 routers, 1 ports, 2 layers, 3 all VCs, 4 start of host routers, 5 of host ports, 6 of next ports
 # [router, router] (-1: its switch has failed), 7 of VC masks [layer], 8 of the data of the layers, 9 of the paths
 # (layers by hop) [router, router]
+#: places in a table are numbers of 32 bits
+_MOST_ENTRIES = 2**31 - 1
 _R, _P, _L, _ALL, _HOME, _PORT, _NEXT, _MASK, _DATA, _PATHS, _FIRST = range(11)
 
 
@@ -155,6 +157,12 @@ def prepare_tables(topology: Topology, vcs: int, options: dict[str, Any]) -> Rou
         data = _pairs(tables, layers)
     R, H = topology.routers, topology.hosts
     starts = np.cumsum([_FIRST, H, H, R * R, len(masks), data.size])
+    entries = int(starts[-1]) + (R * R if by_hop else 0)
+    if entries > _MOST_ENTRIES:
+        raise RoutingError(
+            f"tables.layers: {layers.method} has a layer for each hop of each path, and with {R} routers {entries} "
+            f"entries, more than {_MOST_ENTRIES}"
+        )
     header = [R, topology.max_ports, layers.count, all_vcs(vcs), *starts]
     parts = [
         topology.host_router,
@@ -165,7 +173,8 @@ def prepare_tables(topology: Topology, vcs: int, options: dict[str, Any]) -> Rou
     ]
     if by_hop:
         parts.append(layers.starts[:-1])
-    table = np.concatenate([np.array(header), *(np.asarray(part).reshape(-1) for part in parts)]).astype(np.int32)
+    numbers = [np.array(header), *(np.asarray(part).reshape(-1) for part in parts)]
+    table = np.concatenate(numbers, dtype=np.int32, casting="same_kind")
     plan = RoutingPlan(
         relation(_RELATIONS[layers.method]),
         table,

@@ -12,6 +12,7 @@ from hopforge.model.irregular.files import read_next_hops
 from hopforge.model.irregular.neighbours import neighbour_array
 from hopforge.model.irregular.shortest import shortest_next_hops
 from hopforge.model.irregular.tables import build_tables
+from hopforge.model.routing.graphs import tables as routing_tables
 from hopforge.model.topology import build
 from hopforge.model.topology.floor_plan import positions
 from hopforge.sim.pages.route_load import all_to_all_load, hotspot_quality, local_quality
@@ -170,11 +171,18 @@ def test_section_errors(change, words):
         _config("loren", "acro", **change)
 
 
+def test_a_table_of_layers_by_hop_that_is_too_long_is_refused(monkeypatch):
+    monkeypatch.setattr(routing_tables, "_MOST_ENTRIES", 1500)
+    Simulation(_config(layers="dfsssp"), 0.05, 1)
+    with pytest.raises(UserError, match=r"lash_tor has a layer for each hop .* 25 routers \d+ entries, more than 1500"):
+        Simulation(_config(layers="lash_tor"), 0.05, 1)
+
+
 def test_limits_of_networks():
     config = parse_config("name: x\ntopology: {kind: mesh, radices: [1]}\n", "test.yml")
     with pytest.raises(UserError, match="topology: at least 2 routers are needed for routing tables, not 1"):
         _tables(config)
-    text = "name: x\ntopology: {kind: layout_random, n: 100, degree: 4, length: 4, seed: 1}\n"
+    text = "name: x\ntopology: {kind: torus, radices: [128, 129]}\naddress: {chunk_bits: 8}\n"
     config = parse_config(text, "test.yml")
-    with pytest.raises(UserError, match="topology: at most 8192 routers can have routing tables, not 10000: every"):
+    with pytest.raises(UserError, match="topology: at most 16384 routers can have routing tables, not 16512: every"):
         _tables(config)
