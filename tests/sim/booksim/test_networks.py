@@ -83,6 +83,9 @@ def test_a_network_file_holds_latencies_in_one_direction(tmp_path: Path) -> None
     ("router 0 node 0 router 1\nrouter 1 node 0\n", ":2: node 0 is at router 1 and at router 0"),
     ("router 0 nodes 0\n", ":1: expected router or node, not 'nodes'"),
     ("router 0 node 0 3 router 1\n", ":1: latency 3 of the link to node 0"),
+    # BookSim: the link from router 0 to router 1 has 1 cycle
+    ("router 0 router 1 5 node 1 1 node 0\n", ":1: latency 1 of the link to node 1; leave it out"),
+    ("router 0 router 1\nnode 0 router 0 1\n", ":2: latency 1 of the link to node 0; leave it out"),
     ("router 0 node 0 router 2\n", ": router 1 is missing"),
     ("router 0 node 99999999999 router 2\n", ":1: expected the number of a node"),
 ])  # fmt: skip
