@@ -1,8 +1,8 @@
 """Network files of ``topology = anynet`` as BookSim 2 reads them.
 
 Unlike in our own reader (`model.topology.graph_file`), a latency holds in one direction only: the way back has that of
-the other router's line, or 1 cycle. A link that is named again has 1 cycle again. Links to nodes have none: BookSim keeps
-a latency of theirs as that of the link to the router of the node's number, which it makes if there is none.
+the other router's line, or 1 cycle. A link that is named again has 1 cycle again. Links to nodes have none: BookSim
+keeps a latency of theirs as that of the link to the router of the node's number, which it makes if there is none.
 """
 
 from collections.abc import Iterator
@@ -41,8 +41,8 @@ def read_network(path: Path) -> Graph:
                 if "node" in (words[0], kind):
                     node = head if words[0] == "node" else body
                     raise BooksimError(
-                        f"{where}: latency {words[place]} of the link to node {node}; leave it out, also 1: BookSim takes "
-                        "it for that of another link"
+                        f"{where}: latency {words[place]} of the link to node {node}; leave it out, also 1: BookSim "
+                        "takes it for that of another link"
                     )
                 cycles = _number(where, words, place, "latency", least=1)
                 place += 1
