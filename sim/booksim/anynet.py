@@ -1,7 +1,8 @@
 """Network files of ``topology = anynet`` as BookSim 2 reads them.
 
 Unlike in our own reader (`model.topology.graph_file`), a latency holds in one direction only: the way back has that of
-the other router's line, or 1 cycle. A link that is named again has 1 cycle again.
+the other router's line, or 1 cycle. A link that is named again has 1 cycle again. Links to nodes have none: BookSim
+keeps a latency of theirs as that of the link to the router of the node's number, which it makes if there is none.
 """
 
 from collections.abc import Iterator
@@ -37,6 +38,12 @@ def read_network(path: Path) -> Graph:
             place += 2
             cycles = 1
             if place < len(words) and words[place] not in ("router", "node"):
+                if "node" in (words[0], kind):
+                    node = head if words[0] == "node" else body
+                    raise BooksimError(
+                        f"{where}: latency {words[place]} of the link to node {node}; leave it out, also 1: BookSim "
+                        "takes it for that of another link"
+                    )
                 cycles = _number(where, words, place, "latency", least=1)
                 place += 1
             found.join(where, words[0], head, kind, body, cycles)
@@ -80,8 +87,6 @@ class _Found:
             self.links.setdefault((body, head), 1)
             return
         router, node = (head, body) if head_kind == "router" else (body, head)
-        if cycles != 1:
-            raise BooksimError(f"{where}: latency {cycles} of the link to node {node}; hopforge has 1 cycle there")
         if self.home.setdefault(node, router) != router:
             raise BooksimError(f"{where}: node {node} is at router {router} and at router {self.home[node]}")
         self.routers.add(router)

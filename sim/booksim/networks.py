@@ -227,7 +227,7 @@ def _flatfly(settings: Settings, beside: Supplement) -> Network:
     _even_vcs(settings, _CLASSES.get(routing["algorithm"], 1))
     columns, across, home = _tiles(settings, k**n)
     far = settings.whole("use_noc_latency") == 1
-    if far and across > 2:
+    if far and across > 3:
         settings.refuse("use_noc_latency", f"xr = {across} gives links of terminals of other than 1 cycle")
     graph = graphs.flattened_butterfly(k, n, home, columns, across, across, far=far)
     return _graph_network(graph, routing, f"flattened butterfly of BookSim 2: k {k}, n {n}, c {across**2}")

@@ -59,6 +59,12 @@ def test_shares_of_destinations_need_as_many_terminals_as_routers_of_a_line(tmp_
         sections(tmp_path, pni, "num_vcs=8", "c=1", "xr=1", "yr=1")
 
 
+def test_links_of_sixteen_terminals_of_a_router_have_unlike_lengths(tmp_path: Path) -> None:
+    four = f"{BUTTERFLY} routing_function = ran_min; use_noc_latency = 1;"
+    with pytest.raises(BooksimError, match="xr = 4 gives links of terminals of other than 1 cycle"):
+        sections(tmp_path, four, "k=2", "x=2", "y=2", "c=16", "xr=4", "yr=4")
+
+
 def test_a_network_file_holds_latencies_in_one_direction(tmp_path: Path) -> None:
     net = "router 0 node 0 router 1 5 router 2\nrouter 1 node 1 router 2\nnode 2 router 2\n"
     (tmp_path / "net.txt").write_text(net)
@@ -83,6 +89,9 @@ def test_a_network_file_holds_latencies_in_one_direction(tmp_path: Path) -> None
     ("router 0 node 0 router 1\nrouter 1 node 0\n", ":2: node 0 is at router 1 and at router 0"),
     ("router 0 nodes 0\n", ":1: expected router or node, not 'nodes'"),
     ("router 0 node 0 3 router 1\n", ":1: latency 3 of the link to node 0"),
+    # BookSim: the link from router 0 to router 1 has 1 cycle
+    ("router 0 router 1 5 node 1 1 node 0\n", ":1: latency 1 of the link to node 1; leave it out"),
+    ("router 0 router 1\nnode 0 router 0 1\n", ":2: latency 1 of the link to node 0; leave it out"),
     ("router 0 node 0 router 2\n", ": router 1 is missing"),
     ("router 0 node 99999999999 router 2\n", ":1: expected the number of a node"),
 ])  # fmt: skip
@@ -127,6 +136,9 @@ def test_a_wrong_network_file_is_one_line(tmp_path: Path, text: str, message: st
     (f"topology = fly; k = 8; n = 2; routing_function = dest_tag; {ROUTER} routing_delay = 3;", 0.1, 19.428, 2.0, 0.01),
     # links of 2, 4 and 6 cycles by distance
     (f"{BUTTERFLY} routing_function = ran_min; use_noc_latency = 1;", 0.1, 15.619, 2.5, 0.02),
+    # three terminals along either side of a router: their links have 1 cycle
+    ("topology = flatfly; k = 2; n = 2; c = 9; x = 2; y = 2; xr = 3; yr = 3; routing_function = ran_min; "
+     f"use_noc_latency = 1; {ROUTER}", 0.1, 12.571, 2.0, 0.02),
 ])  # fmt: skip
 def test_latency_and_hops_are_those_of_booksim(
     tmp_path: Path, text: str, load: float, latency: float, routers: float | None, within: float
