@@ -53,6 +53,8 @@ def test_a_router_that_is_measured_alone_has_no_adapters_and_registers(
     monkeypatch.chdir(tmp_path)
     ports = "router: {vcs: 2, host_ports: axi_stream"
     Path("mine.yml").write_text(FILE.replace("router: {vcs: 2", ports) + "csr: {}\n")
-    done = CliRunner().invoke(cli.app, "synth mine.yml --blocks router --block crossbar --recipe lut-fast".split())
+    done = CliRunner().invoke(
+        cli.app, ["synth", "mine.yml", "--blocks", "router", "--block", "crossbar", "--recipe", "lut-fast"]
+    )
     assert done.exit_code == 0, done.output
     assert "hopforge synth --blocks router does not use failed, csr, router.host_ports\n" in done.stderr
