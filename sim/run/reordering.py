@@ -17,7 +17,7 @@ from hopforge.model.network.core.spray_records import (
 )
 from hopforge.model.network.core.state import NetState
 from hopforge.model.output.results import Table
-from hopforge.sim.run.run_statistics import figure, mean_of, percentile
+from hopforge.sim.run.run_statistics import figure, largest_of, mean_of, percentile
 
 __all__ = ["Reordering", "reordering", "reordering_tables", "reset_reordering"]
 
@@ -41,7 +41,7 @@ class Reordering:
     reordered_share: float
     reorder_extent: float
     reorder_extent_p99: float
-    reorder_extent_max: int
+    reorder_extent_max: float
     one_reordered_share: float
     two_reordered_share: float
     three_reordered_share: float
@@ -54,13 +54,13 @@ class Reordering:
     host_buffer_flits_max: int
     reorder_delay: float
     reorder_delay_p99: float
-    reorder_delay_max: int
+    reorder_delay_max: float
     held_back_cycles: int
 
     def rows(self) -> list[tuple[str, str]]:
         """Subject and words for people."""
         shares = f"{self.reordered_share:.2%} of the packets (three-reordered {self.three_reordered_share:.2%})"
-        extent = f"extent {figure(self.reorder_extent, '.2f')}, max {self.reorder_extent_max}"
+        extent = f"extent {figure(self.reorder_extent, '.2f')}, max {figure(self.reorder_extent_max)}"
         rows = [
             ("reordered", f"{shares}, {extent}" if self.reordered_share > 0 else "no packet"),
             (
@@ -72,7 +72,7 @@ class Reordering:
             (
                 "reorder delay",
                 f"{figure(self.reorder_delay, '.2f')} cycles (99 % {figure(self.reorder_delay_p99)}, max "
-                f"{self.reorder_delay_max})",
+                f"{figure(self.reorder_delay_max)})",
             ),
         ]
         if self.held_back_cycles:
@@ -106,7 +106,7 @@ def reordering(state: NetState) -> Reordering | None:
         reordered_share=mean_of(count["reordered"], packets),
         reorder_extent=mean_of(count["extent_sum"], count["reordered"]),
         reorder_extent_p99=p99(EXTENTS, "extent_max"),
-        reorder_extent_max=count["extent_max"],
+        reorder_extent_max=largest_of(count["extent_max"], count["reordered"]),
         one_reordered_share=mean_of(count["after_one"], packets),
         two_reordered_share=mean_of(count["after_two"], packets),
         three_reordered_share=mean_of(count["after_three"], packets),
@@ -119,7 +119,7 @@ def reordering(state: NetState) -> Reordering | None:
         host_buffer_flits_max=int(state["reorder_buffer"]["most_flits"].max(initial=0)),
         reorder_delay=mean_of(count["delay_sum"], count["delivered"]),
         reorder_delay_p99=p99(DELAYS, "delay_max"),
-        reorder_delay_max=count["delay_max"],
+        reorder_delay_max=largest_of(count["delay_max"], count["delivered"]),
         held_back_cycles=count["held_back"],
     )
 

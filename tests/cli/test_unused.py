@@ -45,3 +45,16 @@ def test_links_that_failed_are_not_silently_whole(
     done = CliRunner().invoke(cli.app, command.split())
     assert done.exit_code == 0, done.output
     assert words in done.stderr
+
+
+def test_a_router_that_is_measured_alone_has_no_adapters_and_registers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    ports = "router: {vcs: 2, host_ports: axi_stream"
+    Path("mine.yml").write_text(FILE.replace("router: {vcs: 2", ports) + "csr: {}\n")
+    done = CliRunner().invoke(
+        cli.app, ["synth", "mine.yml", "--blocks", "router", "--block", "crossbar", "--recipe", "lut-fast"]
+    )
+    assert done.exit_code == 0, done.output
+    assert "hopforge synth --blocks router does not use failed, csr, router.host_ports\n" in done.stderr

@@ -41,3 +41,11 @@ def test_what_routers_do_not_count_is_not_zero():
     assert run.hops > 2.9  # neighbours are one link apart, two around the edge: most packets were on a detour
     assert math.isnan(run["derouted_share"]) and series.table["derouted_share"].isna().all()
     assert "derouted" not in dict(series.rows)["routers visited"]
+
+
+def test_without_reordered_packets_there_is_no_extent():
+    config = hf.loads(MESH + "router: {vcs: 1}\ntraffic: {reorder: {deliver: in_order}}\n")
+    run, quiet = (hf.simulate(config, load=load, progress=False) for load in (0.2, 0))
+    assert run["reordered_share"] == 0 and run["reorder_delay_max"] == 0
+    assert all(math.isnan(run[f"reorder_extent{end}"]) for end in ("", "_p99", "_max"))
+    assert math.isnan(quiet["reorder_delay_max"])
