@@ -171,7 +171,7 @@ def _permutation(settings: Settings, name: str, hosts: int, goals: tuple[int, ..
 def _digits(settings: Settings, parameters: list[str]) -> tuple[int, int, int]:
     """Return k, n, xr of a pattern on digits: its parameters, and the keys of that name for those that are missing."""
     if not all(one.isdecimal() and len(one) < 7 for one in parameters):
-        settings.refuse("traffic", "its parameters k, n, xr must be whole numbers")
+        settings.refuse("traffic", "its parameters k, n, xr must be whole numbers, several of them as in ({4,2})")
     asked = ("k", "n", "xr")[len(parameters) :]
     k, n, xr = ([int(one) for one in parameters] + [settings.whole(key) for key in asked])[:3]
     settings.has_effect(*asked)

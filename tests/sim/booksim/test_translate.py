@@ -88,6 +88,7 @@ def test_a_key_becomes(tmp_path: Path, parameter: str, where: str, expected: Any
     ("traffic=hotspot({{1,2},{1,0}})", "rates of hot terminals must be whole numbers from 1 to 999999"),
     ("traffic=hotspot({{1,2},{1,99999}})", "rates of hot terminals add up to 100000, more than 65536"),
     ("traffic=tornado({9999999999,2,1})", "its parameters k, n, xr must be whole numbers"),
+    ("traffic=tornado(2,4)", r"must be whole numbers, several of them as in \(\{4,2\}\)"),
     ("traffic=hotspot({{64}})", "hot terminals must be given"),
     ("injection_rate=1.5", "offers 1.5 flits per host and cycle"),
     ("injection_rate=1e-13", r"offers 1e-13 flits per host and cycle; hopforge takes loads in \(0, 1\]"),
