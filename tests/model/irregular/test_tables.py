@@ -18,6 +18,7 @@ from hopforge.model.topology.floor_plan import positions
 from hopforge.sim.pages.route_load import all_to_all_load, hotspot_quality, local_quality
 from hopforge.sim.pages.route_write import quality_table, route_rows, write_route
 from hopforge.sim.run.simulation import Simulation
+from hopforge.sim.start import summary
 
 TEXT = """
 name: irregular
@@ -186,3 +187,23 @@ def test_limits_of_networks():
     config = parse_config(text, "test.yml")
     with pytest.raises(UserError, match="topology: at most 16384 routers can have routing tables, not 16512: every"):
         _tables(config)
+
+
+@pytest.mark.parametrize(("scheme", "layers", "free", "words"), [
+    ("shortest", "acro", [40 * 25**2 - 1], "the routing tables of the .* need"),
+    ("k_shortest", "fewest, lmc: 2", [100 * 25**2 - 1], "the routing tables of the .* need"),
+    ("loren", "acro", [40 * 25**2, 1000], "the layers of the hops of all paths of the .* need"),
+])  # fmt: skip
+def test_tables_that_need_more_memory_than_there_is_are_refused(monkeypatch, scheme, layers, free, words):
+    there = iter(free)
+    monkeypatch.setattr("hopforge.model.free_memory.free_memory", lambda: next(there))
+    with pytest.raises(UserError, match=words):
+        _tables(_config(scheme, layers, **{"algorithm: tables": "algorithm: up_down"}))
+
+
+def test_loren_is_checked_wherever_its_ways_are_followed(monkeypatch):
+    monkeypatch.setattr(summary, "SAMPLED_ABOVE", 24)
+    for routing, checked in (("tables", True), ("minimal, ways: tables", True), ("minimal", False)):
+        rows = dict(summary.summarize(_config(**{"algorithm: tables": f"algorithm: {routing}"})))
+        assert ("virtual layers" in rows) == checked
+        assert ("not checked: more than 24 routers" in rows["tables"]) != checked
