@@ -7,11 +7,13 @@ import pytest
 
 from hopforge.model.config import parse_config
 from hopforge.model.errors import UserError
+from hopforge.model.irregular import lash
 from hopforge.model.irregular.channels import channel_list, check_next_hops
 from hopforge.model.irregular.files import read_next_hops
 from hopforge.model.irregular.neighbours import neighbour_array
 from hopforge.model.irregular.shortest import shortest_next_hops
 from hopforge.model.irregular.tables import build_tables
+from hopforge.model.progress import told
 from hopforge.model.routing.graphs import tables as routing_tables
 from hopforge.model.topology import build
 from hopforge.model.topology.floor_plan import positions
@@ -207,3 +209,16 @@ def test_loren_is_checked_wherever_its_ways_are_followed(monkeypatch):
         rows = dict(summary.summarize(_config(**{"algorithm: tables": f"algorithm: {routing}"})))
         assert ("virtual layers" in rows) == checked
         assert ("not checked: more than 24 routers" in rows["tables"]) != checked
+
+
+def test_lash_goes_on_where_it_was(monkeypatch):
+    """Ctrl-C ends it between two parts; it had waited for all paths, which are many in large networks."""
+    whole, told_words = _tables(_config("shortest", "lash")).layers, []
+    monkeypatch.setattr(lash, "_AT_ONCE", 7)
+    with told(told_words.append):
+        parts = _tables(_config("shortest", "lash")).layers
+    assert parts.count == whole.count > 1 and parts.layer.tolist() == whole.layer.tolist()
+    assert told_words[0] == "virtual layers: 7 of 600 paths" and len(told_words) == 85
+    monkeypatch.setattr(lash, "MAX_LAYERS", whole.count - 1)
+    with pytest.raises(UserError, match="lash needs more than 64 layers"):
+        _tables(_config("shortest", "lash"))
