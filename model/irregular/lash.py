@@ -32,7 +32,7 @@ _AT_ONCE = 1 << 14
 def _lash(  # type: ignore[no-untyped-def]
     order, next_channel, source, target, first, opposite, layer_of, most, layers, used, place
 ):
-    """Go on with the paths of `order`; returns how many layers there are, or -1, and what `more_layers` made of them."""
+    """Go on with the paths of `order`; returns how many layers there are, or -1, and their arrays."""
     nodes, channels = next_channel.shape[1], len(source)
     mark = np.zeros(channels, np.bool_)
     scratch = np.empty((3, channels), np.int64)
@@ -79,14 +79,14 @@ def _lash(  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _lash_tor(next_channel, source, target, first, opposite, layer_of, path_first, most):  # type: ignore[no-untyped-def]
+def _lash_tor(  # type: ignore[no-untyped-def]
+    sources, next_channel, source, target, first, opposite, layer_of, path_first, most, layers, used, place
+):
+    """Go on with the paths from `sources`; returns what `_lash` does."""
     nodes, channels = next_channel.shape[0], len(source)
-    degree = np.max(first[1:] - first[:-1])
-    used, place = new_layers(1, channels, degree)
     mark = np.zeros(channels, np.bool_)
     scratch = np.empty((3, channels), np.int64)
-    layers = 1
-    for s in range(nodes):
+    for s in sources:
         for d in range(nodes):
             if s == d:
                 continue
@@ -102,13 +102,13 @@ def _lash_tor(next_channel, source, target, first, opposite, layer_of, path_firs
                     layer += 1
                     if layer == layers:
                         if layers == most:
-                            return -1
+                            return -1, used, place
                         layers += 1
                         if layers > len(used):
                             used, place = more_layers(used, place)
                 layer_of[at] = layer
                 c = n
-    return layers
+    return layers, used, place
 
 
 def lash_layers(
@@ -209,7 +209,15 @@ def lash_tor_layers(
     """
     starts = path_starts(next_channel, channels)
     layer_of = np.empty(starts[-1], np.int16)
-    layers = int(_lash_tor(next_channel, *channels, opposite_channels(channels), layer_of, starts, MAX_LAYERS))
-    if layers < 0:
-        raise too_many_layers("lash_tor")
-    return layer_of, starts, layers
+    layers, opposite, nodes = 1, opposite_channels(channels), len(next_channel)
+    used, place = new_layers(1, len(channels.source), int(np.diff(channels.first).max()))
+    step = max(1, _AT_ONCE // nodes)
+    for begin in range(0, nodes, step):
+        if begin:
+            tell(f"virtual layers: paths of {begin:,} of {nodes:,} switches")
+        found = layer_of, starts, MAX_LAYERS, layers, used, place
+        sources = np.arange(begin, min(begin + step, nodes))
+        layers, used, place = _lash_tor(sources, next_channel, *channels, opposite, *found)
+        if layers < 0:
+            raise too_many_layers("lash_tor")
+    return layer_of, starts, int(layers)
