@@ -64,13 +64,13 @@ class TablesSetup:
         Of all switches.
     words : dict
         Fields of the words of each kind of image.
-    switches : list of SwitchTables
-        Contents, switch by switch.
+    switches : iterable of SwitchTables
+        Contents, switch by switch; can be gone through once, and takes long.
     """
 
     tables: RoutingTables
     words: dict[str, Fields]
-    switches: list[SwitchTables]
+    switches: Iterable[SwitchTables]
 
 
 def prepare_tables(config: Config) -> TablesSetup:
@@ -89,9 +89,9 @@ def prepare_tables(config: Config) -> TablesSetup:
         )
     tables = linked_tables(config.tables, topology, config.seed)
     words = _words(config, tables)
-    switches = list(switch_tables(tables, config.address.width_bits))
-    for switch in switches:
-        _check_rows(config, switch)
+    switches: Iterable[SwitchTables] = switch_tables(tables, config.address.width_bits)
+    if config.lookup.tcam.kind in ("flops", "sram"):  # the others have room for any table
+        switches = [_with_room(config, switch) for switch in switches]
     return TablesSetup(tables, words, switches)
 
 
@@ -177,10 +177,11 @@ def _layers(tables: RoutingTables) -> dict[str, Any]:
     return found
 
 
-def _check_rows(config: Config, switch: SwitchTables) -> None:
+def _with_room(config: Config, switch: SwitchTables) -> SwitchTables:
     tcam, need = config.lookup.tcam, max(len(switch.rows), len(switch.escape_rows))
-    if tcam.kind in ("flops", "sram") and need > tcam.rows:
+    if need > tcam.rows:
         raise UserError(f"lookup.tcam.rows: must be at least {need} for router {switch.router}, not {tcam.rows}")
+    return switch
 
 
 def _memory(words: Iterable[Sequence[int]], fields: Fields) -> str:

@@ -20,20 +20,24 @@ from hopforge.model.irregular.dependencies import (
     too_many_layers,
 )
 from hopforge.model.kernel.compile import kernel
+from hopforge.model.progress import tell
 
 __all__ = ["lash_layers", "lash_several", "lash_tor_layers", "path_starts"]
 
+#: paths that are put into layers without a look at Ctrl-C
+_AT_ONCE = 1 << 14
+
 
 @kernel
-def _lash(order, next_channel, source, target, first, opposite, layer_of, most):  # type: ignore[no-untyped-def]
+def _lash(  # type: ignore[no-untyped-def]
+    order, next_channel, source, target, first, opposite, layer_of, most, layers, used, place
+):
+    """Go on with the paths of `order`; returns how many layers there are, or -1, and their arrays."""
     nodes, channels = next_channel.shape[1], len(source)
-    degree = np.max(first[1:] - first[:-1])
-    used, place = new_layers(1, channels, degree)
     mark = np.zeros(channels, np.bool_)
     scratch = np.empty((3, channels), np.int64)
     path = np.empty(nodes, np.int32)
     new = np.empty(nodes, np.int32)
-    layers = 0
     for place_of_path in order:
         number, pair = place_of_path // (nodes * nodes), place_of_path % (nodes * nodes)
         s, d = pair // nodes, pair % nodes
@@ -46,7 +50,7 @@ def _lash(order, next_channel, source, target, first, opposite, layer_of, most):
         while True:
             if layer == layers:
                 if layers == most:
-                    return -1
+                    return -1, used, place
                 layers += 1
                 if layers > len(used):
                     used, place = more_layers(used, place)
@@ -71,18 +75,18 @@ def _lash(order, next_channel, source, target, first, opposite, layer_of, most):
                 used[layer, path[k], path[k + 1] - first[target[path[k]]]] = FREE
             layer += 1
         layer_of[number, s, d] = layer
-    return layers
+    return layers, used, place
 
 
 @kernel
-def _lash_tor(next_channel, source, target, first, opposite, layer_of, path_first, most):  # type: ignore[no-untyped-def]
+def _lash_tor(  # type: ignore[no-untyped-def]
+    sources, next_channel, source, target, first, opposite, layer_of, path_first, most, layers, used, place
+):
+    """Go on with the paths from `sources`; returns what `_lash` does."""
     nodes, channels = next_channel.shape[0], len(source)
-    degree = np.max(first[1:] - first[:-1])
-    used, place = new_layers(1, channels, degree)
     mark = np.zeros(channels, np.bool_)
     scratch = np.empty((3, channels), np.int64)
-    layers = 1
-    for s in range(nodes):
+    for s in sources:
         for d in range(nodes):
             if s == d:
                 continue
@@ -98,13 +102,13 @@ def _lash_tor(next_channel, source, target, first, opposite, layer_of, path_firs
                     layer += 1
                     if layer == layers:
                         if layers == most:
-                            return -1
+                            return -1, used, place
                         layers += 1
                         if layers > len(used):
                             used, place = more_layers(used, place)
                 layer_of[at] = layer
                 c = n
-    return layers
+    return layers, used, place
 
 
 def lash_layers(
@@ -166,10 +170,17 @@ def lash_several(
     layer_of = np.full(next_channel.shape, -1, np.int16)
     if order is None:
         order = np.flatnonzero(next_channel.reshape(-1) >= 0)
-    layers = int(_lash(order, next_channel, *channels, opposite_channels(channels), layer_of, MAX_LAYERS))
-    if layers < 0:
-        raise too_many_layers("lash")
-    return layer_of, layers
+    layers, opposite = 0, opposite_channels(channels)
+    used, place = new_layers(1, len(channels.source), int(np.diff(channels.first).max()))
+    for begin in range(0, len(order), _AT_ONCE):
+        if begin:
+            tell(f"virtual layers: {begin:,} of {len(order):,} paths")
+        paths = order[begin : begin + _AT_ONCE]
+        found = layer_of, MAX_LAYERS, layers, used, place
+        layers, used, place = _lash(paths, next_channel, *channels, opposite, *found)
+        if layers < 0:
+            raise too_many_layers("lash")
+    return layer_of, int(layers)
 
 
 def path_starts(next_channel: NDArray[np.int32], channels: ChannelList) -> NDArray[np.int64]:
@@ -198,7 +209,15 @@ def lash_tor_layers(
     """
     starts = path_starts(next_channel, channels)
     layer_of = np.empty(starts[-1], np.int16)
-    layers = int(_lash_tor(next_channel, *channels, opposite_channels(channels), layer_of, starts, MAX_LAYERS))
-    if layers < 0:
-        raise too_many_layers("lash_tor")
-    return layer_of, starts, layers
+    layers, opposite, nodes = 1, opposite_channels(channels), len(next_channel)
+    used, place = new_layers(1, len(channels.source), int(np.diff(channels.first).max()))
+    step = max(1, _AT_ONCE // nodes)
+    for begin in range(0, nodes, step):
+        if begin:
+            tell(f"virtual layers: paths of {begin:,} of {nodes:,} switches")
+        found = layer_of, starts, MAX_LAYERS, layers, used, place
+        sources = np.arange(begin, min(begin + step, nodes))
+        layers, used, place = _lash_tor(sources, next_channel, *channels, opposite, *found)
+        if layers < 0:
+            raise too_many_layers("lash_tor")
+    return layer_of, starts, int(layers)

@@ -37,9 +37,10 @@ __all__ = ["MAX_ROUTERS", "RoutingTables", "build_tables", "next_ports", "workin
 
 #: routers whose paths are all followed, for which there are virtual layers
 MAX_ROUTERS = 16384
-#: bytes of a pair of routers while tables and layers are made, hops of its path aside
-_PAIR_BYTES = 40
-"""Most routers for which every pair is computed (next hops alone take 4·routers² bytes)."""
+#: bytes of a pair of routers while tables and layers are made, and of each path of it, hops aside
+_PAIR_BYTES, _PATH_BYTES = 20, 20
+#: bytes of a hop of a path, by method; of the others 2
+_HOP_BYTES = {"hop_indexed": 26}
 
 
 @dataclass(frozen=True)
@@ -226,7 +227,7 @@ def build_tables(
     UserError
         A network too large or not connected, a table size that is too small, a broken file, too many layers.
     """
-    _refuse_size(topology)
+    _refuse_size(topology, section.lids if section.scheme == "k_shortest" else 1)
     step("distances")
     neighbours = neighbours_of(topology)
     near = distances(neighbours)
@@ -245,6 +246,8 @@ def build_tables(
         next_hop = _next_hops(section, neighbours, seed, nue or details)
         next_channel = check_next_hops(next_hop, channels)
     hops = hop_counts(next_channel, channels)
+    need = _HOP_BYTES.get(section.layers, 2) * int(hops.sum(dtype=np.int64))
+    refuse_beyond_memory(need, f"the layers of the hops of all paths of the {topology.name}")
     step("virtual layers")
     if nue is None:
         layers = _layers(section, next_channel, neighbours, channels, working)
@@ -256,14 +259,15 @@ def build_tables(
     )  # fmt: skip
 
 
-def _refuse_size(topology: Topology) -> None:
+def _refuse_size(topology: Topology, paths: int) -> None:
     refuse_one_way(topology)
     if topology.routers > MAX_ROUTERS:
         raise UserError(
             f"topology: at most {MAX_ROUTERS} routers can have routing tables, not {topology.routers}: every pair is "
             "followed (hopforge route with tables.scheme=loren goes further, without virtual layers)"
         )
-    refuse_beyond_memory(_PAIR_BYTES * topology.routers**2, f"the routing tables of the {topology.name}")
+    need = (_PAIR_BYTES + _PATH_BYTES * paths) * topology.routers**2
+    refuse_beyond_memory(need, f"the routing tables of the {topology.name}")
     if topology.routers < 2:
         raise UserError("topology: at least 2 routers are needed for routing tables, not 1")
 

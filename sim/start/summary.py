@@ -38,7 +38,8 @@ def _tables(config: Config, network: Topology) -> list[tuple[str, str]]:
     """Build and check tables and layers: every pair, every dependency; switches without links have failed."""
     if "tables" not in config.model_fields_set:
         return []
-    sampled = config.tables.scheme == "loren" and config.routing.algorithm != "tables"  # by `hopforge route` alone
+    followed = config.routing.algorithm == "tables" or config.routing.ways == "tables"
+    sampled = config.tables.scheme == "loren" and not followed  # by `hopforge route` alone
     most = SAMPLED_ABOVE if sampled else MAX_ROUTERS
     if network.routers > most:
         return [("tables", f"{config.tables.scheme}, not checked: more than {most} routers")]

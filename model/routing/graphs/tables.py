@@ -26,9 +26,9 @@ from hopforge.model.topology import Topology
 # table: 0 routers, 1 ports, 2 layers, 3 all VCs, 4 start of host routers, 5 of host ports, 6 of next ports
 # [router, router] (-1: its switch has failed), 7 of VC masks [layer], 8 of the data of the layers, 9 of the paths
 # (layers by hop) [router, router]
+_R, _P, _L, _ALL, _HOME, _PORT, _NEXT, _MASK, _DATA, _PATHS, _FIRST = range(11)
 #: places in a table are numbers of 32 bits
 _MOST_ENTRIES = 2**31 - 1
-_R, _P, _L, _ALL, _HOME, _PORT, _NEXT, _MASK, _DATA, _PATHS, _FIRST = range(11)
 
 
 def _by_pair(router: int, in_port: int, in_vc: int, packet: Any, net: Any, table: Any, memory: Any, out: Any) -> int:

@@ -7,6 +7,7 @@ import json
 import networkx as nx
 import pytest
 
+from hopforge.gen.packages import tables
 from hopforge.gen.packages.tables import generate_tables, table_files
 from hopforge.model.config import parse_config
 from hopforge.model.errors import UserError
@@ -186,3 +187,14 @@ def test_what_does_not_fit_is_refused(tmp_path):
     text = "name: mine\ntopology: {kind: edge_list, file: star.txt}\nlookup: {cache: {output_bits: 1}}\n"
     with pytest.raises(UserError, match=r"^lookup.cache.output_bits: must be at least 2 for 4 ports, not 1"):
         table_files(parse_config(text, "test.yml", folder=tmp_path))
+
+
+def test_a_check_makes_no_more_switches_than_it_takes(monkeypatch):
+    """It held the rows of all of them: of 10 000 switches gigabytes."""
+    made, real = [], tables.switch_tables
+    monkeypatch.setattr(tables, "switch_tables", lambda *given: (made.append(one) or one for one in real(*given)))
+    ready = tables.prepare_tables(_config("layers: lash"))
+    assert made == [] and len(list(ready.switches)) == len(made) == 16
+    with pytest.raises(UserError, match=r"^lookup.tcam.rows: must be at least \d+ for router 0, not 4"):
+        tables.prepare_tables(_config("layers: lash}\nlookup: {tcam: {kind: flops, rows: 4}"))
+    assert len(made) == 17

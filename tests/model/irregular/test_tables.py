@@ -7,17 +7,20 @@ import pytest
 
 from hopforge.model.config import parse_config
 from hopforge.model.errors import UserError
+from hopforge.model.irregular import lash
 from hopforge.model.irregular.channels import channel_list, check_next_hops
 from hopforge.model.irregular.files import read_next_hops
 from hopforge.model.irregular.neighbours import neighbour_array
 from hopforge.model.irregular.shortest import shortest_next_hops
 from hopforge.model.irregular.tables import build_tables
+from hopforge.model.progress import told
 from hopforge.model.routing.graphs import tables as routing_tables
 from hopforge.model.topology import build
 from hopforge.model.topology.floor_plan import positions
 from hopforge.sim.pages.route_load import all_to_all_load, hotspot_quality, local_quality
 from hopforge.sim.pages.route_write import quality_table, route_rows, write_route
 from hopforge.sim.run.simulation import Simulation
+from hopforge.sim.start import summary
 
 TEXT = """
 name: irregular
@@ -186,3 +189,39 @@ def test_limits_of_networks():
     config = parse_config(text, "test.yml")
     with pytest.raises(UserError, match="topology: at most 16384 routers can have routing tables, not 16512: every"):
         _tables(config)
+
+
+@pytest.mark.parametrize(("scheme", "layers", "free", "words"), [
+    ("shortest", "acro", [40 * 25**2 - 1], "the routing tables of the .* need"),
+    ("k_shortest", "fewest, lmc: 2", [100 * 25**2 - 1], "the routing tables of the .* need"),
+    ("loren", "acro", [40 * 25**2, 1000], "the layers of the hops of all paths of the .* need"),
+])  # fmt: skip
+def test_tables_that_need_more_memory_than_there_is_are_refused(monkeypatch, scheme, layers, free, words):
+    there = iter(free)
+    monkeypatch.setattr("hopforge.model.free_memory.free_memory", lambda: next(there))
+    with pytest.raises(UserError, match=words):
+        _tables(_config(scheme, layers, **{"algorithm: tables": "algorithm: up_down"}))
+
+
+def test_loren_is_checked_wherever_its_ways_are_followed(monkeypatch):
+    monkeypatch.setattr(summary, "SAMPLED_ABOVE", 24)
+    for routing, checked in (("tables", True), ("minimal, ways: tables", True), ("minimal", False)):
+        rows = dict(summary.summarize(_config(**{"algorithm: tables": f"algorithm: {routing}"})))
+        assert ("virtual layers" in rows) == checked
+        assert ("not checked: more than 24 routers" in rows["tables"]) != checked
+
+
+@pytest.mark.parametrize(
+    ("method", "first", "times"), [("lash", "7 of 600 paths", 85), ("lash_tor", "paths of 1 of 25", 24)]
+)
+def test_lash_goes_on_where_it_was(monkeypatch, method, first, times):
+    """Ctrl-C ends it between two parts; it had waited for all paths, which are many in large networks."""
+    whole, told_words = _tables(_config("shortest", method)).layers, []
+    monkeypatch.setattr(lash, "_AT_ONCE", 7)
+    with told(told_words.append):
+        parts = _tables(_config("shortest", method)).layers
+    assert parts.count == whole.count > 1 and parts.layer.tolist() == whole.layer.tolist()
+    assert first in told_words[0] and len(told_words) == times
+    monkeypatch.setattr(lash, "MAX_LAYERS", whole.count - 1)
+    with pytest.raises(UserError, match=f"{method} needs more than 64 layers"):
+        _tables(_config("shortest", method))
