@@ -31,7 +31,6 @@ DESIGNS = [
 
 @needs_icarus
 @pytest.mark.parametrize(("bus", "design"), DESIGNS)
-@pytest.mark.thinned(2)
 def test_accesses_and_interrupts(bus: str, design: str, tmp_path: Path) -> None:
     from cocotb_tools.check_results import get_results
     from cocotb_tools.runner import get_runner

@@ -213,7 +213,6 @@ QUICK = {(name, DEPTHS[k % len(DEPTHS)]) for k, name in enumerate(ENGINES)}
     pytest.param(name, depth, marks=() if (name, depth) in QUICK else pytest.mark.study)
     for name in ENGINES for depth in DEPTHS
 ])  # fmt: skip
-@pytest.mark.thinned(2)
 def test_every_output_equals_golden(name: str, depth: int) -> None:
     params = LookupParams(**(SMALL | ENGINES[name] | {"pipeline_depth": depth}))
     cycles = 500 if depth < 5 else 600

@@ -90,7 +90,6 @@ ASKS = ", route_computation: lookup"
                  marks=pytest.mark.study),
     pytest.param("flow", "", ASKS, "lag: {members: 2, max_members: 2}", marks=pytest.mark.study),
 ])  # fmt: skip
-@pytest.mark.thinned(2)
 def test_rtl_is_the_simulator(spread: str, entropy: str, more: str, engines: str) -> None:
     """Every flit in its cycle, with the address that its source chose; a host that chooses otherwise is found."""
     config = config_of(spread, entropy, more, engines)

@@ -53,7 +53,6 @@ CASES = [
 
 
 @pytest.mark.parametrize(("network", "reply", "router"), CASES)
-@pytest.mark.thinned(2)
 def test_simulator_equals_golden_hosts(network: str, reply: str, router: str) -> None:
     topology_text, routing, vcs = NETWORKS[network]
     config = parse_config(

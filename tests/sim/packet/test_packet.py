@@ -119,7 +119,6 @@ def assert_equal_to_golden(checked: Config, load: float, seed: int = 1) -> list[
          " link_ns: 5}", "uniform", "torus"),
     ],
 )  # fmt: skip
-@pytest.mark.thinned(2)
 def test_every_packet_as_in_the_golden_network(
     radices: tuple[int, ...], algorithm: str, packet: str, pattern: str, kind: str
 ) -> None:
