@@ -7,8 +7,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from hopforge import __version__
 from hopforge.gen.packages.package import write_package
 from hopforge.model.config import Config
@@ -228,9 +226,9 @@ def _as_line(switch: SwitchTables) -> str:
     if switch.entries is not None:
         content["entries"] = switch.entries.tolist()
     if switch.lower is not None:
-        ports = np.arange(switch.lower.shape[1])
+        ports = range(switch.lower.shape[1])
         content["lower"] = [
-            [np.flatnonzero(mask >> ports & 1).tolist() for mask in of_layer] for of_layer in switch.lower.tolist()
+            [[port for port in ports if mask >> port & 1] for mask in of_layer] for of_layer in switch.lower.tolist()
         ]
     if switch.layers is not None:
         content["layers"] = switch.layers

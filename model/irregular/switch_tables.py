@@ -41,7 +41,7 @@ class SwitchTables:
         The same for the escape, if the layers have one.
     entries : ndarray, int32[entry, 2], optional
         Destination switch and output port of the entries of compact schemes, in the order of the search.
-    lower : ndarray, int64[layer, input port], optional
+    lower : ndarray of int, object[layer, input port], optional
         Rule *order*: bit p is set where a packet that leaves by port p goes one layer lower.
     layers : list of list of int, optional
         Rules *start* and *path*: layer (of each hop) for every destination host; empty for the switch's own hosts.
@@ -51,7 +51,7 @@ class SwitchTables:
     rows: tuple[TcamRow, ...]
     escape_rows: tuple[TcamRow, ...] = ()
     entries: NDArray[np.int32] | None = None
-    lower: NDArray[np.int64] | None = None
+    lower: NDArray[np.object_] | None = None
     layers: list[list[int]] | None = None
 
 
@@ -69,8 +69,8 @@ def channel_orders(tables: RoutingTables) -> NDArray[np.int32]:
     return table
 
 
-def lower_ports(orders: NDArray[np.int32]) -> NDArray[np.int64]:
-    """Rule of ACRO as masks, int64[layer, router, input port]: from channel a to b one layer lower unless a > b.
+def lower_ports(orders: NDArray[np.int32]) -> NDArray[np.object_]:
+    """Rule of ACRO as masks, int[layer, router, input port]: from channel a to b one layer lower unless a > b.
 
     Parameters
     ----------
@@ -79,7 +79,9 @@ def lower_ports(orders: NDArray[np.int32]) -> NDArray[np.int64]:
     """
     into, out = orders[:, :, 0, :, None], orders[:, :, 1, None, :]
     lower = (into <= out) & (into >= 0) & (out >= 0)
-    return np.asarray((lower.astype(np.int64) << np.arange(orders.shape[3])).sum(axis=3))
+    rows = np.packbits(lower, axis=3, bitorder="little")
+    masks = [int.from_bytes(row.tobytes(), "little") for row in rows.reshape(-1, rows.shape[3])]
+    return np.array(masks, object).reshape(lower.shape[:3])
 
 
 def layers_by_destination(layers: Layers, routers: int, router: int) -> list[list[int]]:

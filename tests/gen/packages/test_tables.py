@@ -5,13 +5,14 @@ import itertools
 import json
 
 import networkx as nx
+import numpy as np
 import pytest
 
 from hopforge.gen.packages import tables
 from hopforge.gen.packages.tables import generate_tables, table_files
 from hopforge.model.config import parse_config
 from hopforge.model.errors import UserError
-from hopforge.model.irregular.switch_tables import address_rows
+from hopforge.model.irregular.switch_tables import address_rows, lower_ports
 from hopforge.model.irregular.tables import build_tables
 from hopforge.model.lookup.tcam import Tcam, TcamRow
 from hopforge.model.topology import build
@@ -198,3 +199,14 @@ def test_a_check_makes_no_more_switches_than_it_takes(monkeypatch):
     with pytest.raises(UserError, match=r"^lookup.tcam.rows: must be at least \d+ for router 0, not 4"):
         tables.prepare_tables(_config("layers: lash}\nlookup: {tcam: {kind: flops, rows: 4}"))
     assert len(made) == 17
+
+
+@pytest.mark.parametrize("ports", [3, 63, 64, 70])
+def test_rule_of_acro_on_switches_of_any_number_of_ports(ports):
+    """From 64 ports on the shifts left their 64 bits."""
+    orders = np.random.default_rng(ports).integers(-1, 40, size=(2, 3, 2, ports)).astype(np.int32)
+    found = lower_ports(orders)
+    for layer, router, port in np.ndindex(found.shape):
+        into, out = int(orders[layer, router, 0, port]), orders[layer, router, 1].tolist()
+        lower = [p for p in range(ports) if 0 <= into <= out[p]]
+        assert found[layer, router, port] == sum(1 << p for p in lower)
