@@ -13,7 +13,6 @@ def test_a_hit_is_the_answer_of_the_current_epoch(depth: int) -> None:
 
 
 @pytest.mark.parametrize("depth", [5, *(pytest.param(deep, marks=pytest.mark.study) for deep in (6, 7, 8))])
-@pytest.mark.study
 def test_a_hit_is_the_answer_behind_a_memory_stage(depth: int) -> None:
     assert prove_lookup(depth, memory_stage=True)
 

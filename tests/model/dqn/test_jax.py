@@ -46,7 +46,6 @@ def adam(parts: dict[str, Any], moments: Any, t: Any, observations: Any, actions
     return new, kept
 
 
-@pytest.mark.study
 def test_thousand_steps_in_float64() -> None:
     case = next(one for one in cases("agent_training") if one["net"] == "b" and "1000" in one["weights"])
     shape, w = weights_of("b")

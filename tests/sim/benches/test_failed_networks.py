@@ -52,7 +52,6 @@ def test_every_flit_takes_the_way_around_in_its_cycle(text: str, tmp_path: Path)
     assert report.passed and report.flits > 40
 
 
-@pytest.mark.study
 def test_acknowledges_take_the_way_around(tmp_path: Path) -> None:
     """No acknowledge goes over the failed link; the rest of the ring has one of every packet."""
     text = f"""name: broken

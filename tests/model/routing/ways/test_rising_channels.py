@@ -6,21 +6,20 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.model.routing.proof.order_proofs import (
+    assert_all_dependencies_rise,
+    compare_verdicts,
+    made,
+    state_of,
+    with_table,
+)
 
-from hopforge.model.config import parse_config
-from hopforge.model.network.build import build_net
-from hopforge.model.network.core.state import NetState
-from hopforge.model.network.settings import RouterParameters, SourceParameters, Tables
-from hopforge.model.routing.combined.configured import routing_plan
-from hopforge.model.routing.contract.fields_read import fields_read
 from hopforge.model.routing.contract.plan import IrregularError, RoutingPlan
-from hopforge.model.routing.proof.deadlock import DeadlockError, check_routing, relation_to_prove
-from hopforge.model.routing.proof.reachable import Exploration, packet_lengths
+from hopforge.model.routing.proof.deadlock import DeadlockError, check_routing
 from hopforge.model.routing.proof.short_proof import prove_routing, short_proof
 from hopforge.model.routing.ways.rising_channels import rising_channels_of
 from hopforge.model.routing.ways.table import AFTER, CLASS, CLASSES, GOALS, KIND, LEFT, MASK, PEER, WAYS
 from hopforge.model.topology import Topology
-from hopforge.sim.run.simulation import network_topology
 
 NETWORKS = (
     "{kind: slim_fly, q: 3}", "{kind: polarfly, q: 3}", "{kind: clos, hosts_per_router: 2, leaves: 4, middles: 2}",
@@ -35,38 +34,15 @@ ROUTINGS = (
 VCS = 12
 
 
-def made(network: str, routing: str) -> tuple[Topology, RoutingPlan]:
-    config = parse_config(f"name: x\ntopology: {network}\nrouting: {{{routing}}}\nrouter: {{vcs: {VCS}}}\n")
-    topology = network_topology(config)
-    return topology, routing_plan(config, topology)
-
-
-def state_of(topology: Topology, plan: RoutingPlan) -> NetState:
-    tables = Tables(routing=plan.table, memory=plan.memory, max_candidates=max(plan.max_candidates, 64))
-    return build_net(topology, RouterParameters(vcs=VCS), SourceParameters(), tables, seed=1)
-
-
 @pytest.mark.parametrize("network", NETWORKS)
 def test_every_dependency_of_the_whole_network_rises(network: str) -> None:
     for routing in ROUTINGS:
         try:
-            topology, plan = made(network, routing)
+            topology, plan = made(network, routing, VCS)
         except ValueError as problem:
             assert "router.vcs must be at least" in str(problem)
             continue
-        state = state_of(topology, plan)
-        assert "rise with every link" in short_proof(topology, plan, state, "x")
-        assert check_routing(topology, plan, state, "x") > 0
-        number, count, _ = rising_channels_of(topology, plan, VCS)
-        relation = relation_to_prove(plan)
-        exploration = Exploration(
-            plan, relation, state, fields_read(relation), list(range(topology.hosts)), packet_lengths(state)
-        )
-        assert exploration.walk() is None
-        source, target = exploration.edges()
-        between = number[target] >= 0  # not to a host
-        assert (number[source] < number[target])[between].all() and between.sum() > 10
-        assert number.max() < count
+        assert_all_dependencies_rise(topology, plan, VCS)
 
 
 def faults(topology: Topology, plan: RoutingPlan, seed: int) -> Iterator[Any]:
@@ -112,12 +88,12 @@ def one_class_less(table: Any) -> Any:
 @pytest.mark.parametrize("network", NETWORKS[2:4])
 def test_detours_on_one_class_less_have_no_short_proof(network: str) -> None:
     """The way to an intermediate destination and that home rise each, but not one behind the other."""
-    topology, plan = made(network, ROUTINGS[2])
+    topology, plan = made(network, ROUTINGS[2], VCS)
     assert int(plan.table[CLASSES]) == 2
     wrong = one_class_less(plan.table)
-    bad = replace(plan, table=wrong, regular=replace(plan.regular, table=wrong))
+    bad = with_table(plan, wrong)
     with pytest.raises(DeadlockError, match="can deadlock"):
-        check_routing(topology, bad, state_of(topology, bad), "x")
+        check_routing(topology, bad, state_of(topology, bad, VCS), "x")
     with pytest.raises(IrregularError, match="the way home from an intermediate destination has no class of its own"):
         rising_channels_of(topology, bad, VCS)
 
@@ -125,42 +101,29 @@ def test_detours_on_one_class_less_have_no_short_proof(network: str) -> None:
 @pytest.mark.parametrize("network", [NETWORKS[1], NETWORKS[2], NETWORKS[6]])
 def test_what_can_deadlock_has_no_short_proof(network: str) -> None:
     """Wrong tables: where the full proof finds a cycle, or no way on, the order finds a reason."""
-    tried, unsafe, refused = 0, 0, 0
+    found = []
     for routing in (ROUTINGS[0], ROUTINGS[2], ROUTINGS[3], ROUTINGS[4]):
-        topology, plan = made(network, routing)
-        assert plan.regular is not None
-        for wrong in faults(topology, plan, 7):
-            bad = replace(plan, table=wrong, regular=replace(plan.regular, table=wrong))
-            state = state_of(topology, bad)
-            tried += 1
-            try:
-                rising_channels_of(topology, bad, VCS)
-                short = True
-            except IrregularError:
-                short, refused = False, refused + 1
-            try:
-                check_routing(topology, bad, state, "x")
-            except DeadlockError:
-                unsafe += 1
-                assert not short
+        topology, plan = made(network, routing, VCS)
+        found.append(compare_verdicts(topology, plan, faults(topology, plan, 7), VCS))
+    tried, refused, unsafe = map(sum, zip(*found, strict=True))
     assert tried > 120 and unsafe > 15 and refused < tried
 
 
 def test_tables_of_another_network_and_other_relations_are_refused() -> None:
-    topology, plan = made(NETWORKS[1], ROUTINGS[3])
+    topology, plan = made(NETWORKS[1], ROUTINGS[3], VCS)
     wrong = np.array(plan.table)
     wrong[wrong[PEER] + 5] ^= 1
     with pytest.raises(IrregularError, match="the table is one of another network"):
         rising_channels_of(topology, replace(plan, table=wrong), VCS)
     with pytest.raises(IrregularError, match="the table is one of another network"):
-        rising_channels_of(made(NETWORKS[0], ROUTINGS[3])[0], plan, VCS)
+        rising_channels_of(made(NETWORKS[0], ROUTINGS[3], VCS)[0], plan, VCS)
     other = replace(plan, every=plan.route)
     with pytest.raises(IrregularError, match="something else decides around the algorithm"):
-        short_proof(topology, other, state_of(topology, other), "x")
+        short_proof(topology, other, state_of(topology, other, VCS), "x")
 
 
 def test_the_order_is_taken_where_the_whole_is_too_large() -> None:
-    topology, plan = made(NETWORKS[1], ROUTINGS[3])
-    state = state_of(topology, plan)
+    topology, plan = made(NETWORKS[1], ROUTINGS[3], VCS)
+    state = state_of(topology, plan, VCS)
     assert prove_routing(topology, plan, state, "x", whole=0).startswith("by an order of channels: 3 classes of ")
     assert prove_routing(topology, plan, state, "x").startswith("on the whole network")
