@@ -10,8 +10,8 @@ _kept: list[dict[Hashable, Any]] = []
 
 @contextmanager
 def sharing() -> Iterator[None]:
-    """Keep what `once` makes until the block ends."""
-    _kept.append({})
+    """Keep what `once` makes until the block ends, or the one around it."""
+    _kept.append(_kept[-1] if _kept else {})
     try:
         yield
     finally:

@@ -129,6 +129,7 @@ def check(
         return
     from hopforge.commands.configuration import say_unused
     from hopforge.model.progress import tell
+    from hopforge.model.shared import sharing
     from hopforge.sim.start.checks import check_commands, check_for, useless_lines, useless_sections, verdict_rows
 
     if command is not None:
@@ -140,7 +141,7 @@ def check(
     from hopforge.sim.start.preparation import for_command
     from hopforge.sim.start.summary import summarize
 
-    with working():
+    with working(), sharing():  # the summary tells of the network and the tables that the commands had
         verdicts = check_commands(checked, lambda name: tell(f"preparing {name}"))
         routed = any(verdict.command == "route" and verdict.good for verdict in verdicts)
         rows = summarize(for_command("topology", checked), tables=routed)

@@ -12,6 +12,8 @@ from typer.testing import CliRunner
 from hopforge import cli
 from hopforge.model.config import Config, ConfigError, load_config, parse_config
 from hopforge.model.config.uses import USES, unused_sections
+from hopforge.model.irregular import failure
+from hopforge.model.topology import TOPOLOGIES
 from hopforge.sim.cosim.parts import PARTS
 from hopforge.sim.run.simulation import Simulation
 from hopforge.sim.start.checks import check_commands, verdict_rows
@@ -108,6 +110,21 @@ def test_check_says_how_a_routing_was_proved(tmp_path: Path) -> None:
     assert "routing dor: proved free of deadlock on the whole network: " in said
     _, said = run(tmp_path, text.format(large, ", check: false"), "check", "FILE", "--for", "net")
     assert "routing dor: not proved (routing.check: false) good for net" in said
+
+
+def test_a_check_builds_network_and_tables_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The summary made both anew: minutes, on ten thousand switches."""
+    path, made = tmp_path / "mine.yml", []
+    real_tables, real_network = failure.build_tables, TOPOLOGIES["layout_random"]
+    monkeypatch.setattr(failure, "build_tables", lambda *given: made.append("tables") or real_tables(*given))
+    monkeypatch.setitem(TOPOLOGIES, "layout_random", lambda *given: made.append("network") or real_network(*given))
+    path.write_text(
+        "name: mine\ntopology: {kind: layout_random, n: 4, degree: 4, length: 3}\ntables: {scheme: loren}\n"
+        "router: {vcs: 8}\nrouting: {algorithm: tables}\n"
+    )
+    done = CliRunner().invoke(cli.app, ["check", str(path)])
+    assert done.exit_code == 0, done.output
+    assert "virtual layers" in done.output and sorted(made) == ["network", "tables"]
 
 
 def test_check_names_the_commands(tmp_path: Path) -> None:
