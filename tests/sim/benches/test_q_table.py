@@ -41,7 +41,7 @@ def test_verilog_equals_golden(simulator: str, tmp_path: Path) -> None:
 
 
 def test_a_difference_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from hopforge.sim.cosim import q_table as module
+    from hopforge.sim.cosim import block as module
 
     right = module.to_verilog
 

@@ -33,6 +33,7 @@ def test_cosimulation_on_icarus(file: Path) -> None:
     assert result.exit_code == 0, result.output
     report = json.loads((folder / "cosim.json").read_text())
     assert report["mismatches"] == 0 and report["lookups"].startswith("150, ")
+    assert (report["top"], report["simulator"], report["first_mismatch"]) == ("small_rule_cache", "icarus", None)
 
 
 @pytest.mark.skipif(shutil.which("iverilog") is None, reason="needs Icarus")
