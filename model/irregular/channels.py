@@ -177,28 +177,41 @@ def check_next_hops(
     return table
 
 
+#: destinations whose entries at a router are a line of the processor's cache together
+_LINE = 16
+
+
 @kernel(**WITHOUT_COUNTS)
-def _fill_hops(next_channel, target, stack, hops):  # type: ignore[no-untyped-def]
+def _fill_hops(next_channel, target, stack, some, ways, hops):  # type: ignore[no-untyped-def]
+    """`stack`, `some` and `ways` are room for the routers of a path, and for hops and channels of 16 destinations."""
     nodes = next_channel.shape[0]
-    for d in range(nodes):
+    for begin in range(0, nodes, _LINE):
+        end = min(begin + _LINE, nodes)
         for s in range(nodes):
-            hops[s, d] = -1
-        hops[d, d] = 0
+            for d in range(begin, end):
+                ways[d - begin, s] = next_channel[s, d]
+        for d in range(begin, end):
+            far_from, way = some[d - begin], ways[d - begin]
+            far_from[:] = -1
+            far_from[d] = 0
+            for s in range(nodes):
+                depth, u = 0, s
+                while far_from[u] < 0:
+                    stack[depth] = u
+                    depth += 1
+                    u = target[way[u]]
+                far = far_from[u]
+                while depth > 0:
+                    depth -= 1
+                    far += 1
+                    far_from[stack[depth]] = far
         for s in range(nodes):
-            depth, u = 0, s
-            while hops[u, d] < 0:
-                stack[depth] = u
-                depth += 1
-                u = target[next_channel[u, d]]
-            far = hops[u, d]
-            while depth > 0:
-                depth -= 1
-                far += 1
-                hops[stack[depth], d] = far
+            for d in range(begin, end):
+                hops[s, d] = some[d - begin, s]
 
 
 def hop_counts(next_channel: NDArray[np.int32], channels: ChannelList) -> NDArray[np.int32]:
     """Hops of the path of every pair, int32[source, destination], for a checked table."""
-    hops = np.empty(next_channel.shape, np.int32)
-    _fill_hops(next_channel, channels.target, np.empty(len(hops), np.int32), hops)
+    hops, room = np.empty(next_channel.shape, np.int32), np.empty((2 * _LINE + 1, len(next_channel)), np.int32)
+    _fill_hops(next_channel, channels.target, room[0], room[1 : _LINE + 1], room[_LINE + 1 :], hops)
     return hops

@@ -78,11 +78,16 @@ def surviving_tables(
 
 
 def linked_tables(section: TablesConfig, topology: Topology, seed: int) -> RoutingTables:
-    """Tables of a network in which switches without a link have failed, with the numbers of the whole network."""
+    """Tables of a network in which switches without a link have failed, with the numbers of the whole network.
+
+    Made once for all commands that are prepared.
+    """
     alone = np.asarray((topology.peer_router < 0).all(axis=1))
     if not alone.any() or topology.routers < 3:
         return plain_tables(section, topology, seed)
-    return _without(section, topology, alone, seed, lambda _: None).named
+    return once(
+        ("tables left", section, topology, seed), lambda: _without(section, topology, alone, seed, lambda _: None).named
+    )
 
 
 def plain_tables(section: TablesConfig, topology: Topology, seed: int) -> RoutingTables:

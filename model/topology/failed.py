@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from hopforge.model.config.simulation import FailedConfig, describe_failed
 from hopforge.model.errors import UserError
+from hopforge.model.shared import once
 from hopforge.model.topology.aggregation import without_links
 from hopforge.model.topology.base import Topology
 from hopforge.model.topology.floor_plan import positions
@@ -110,8 +111,10 @@ def without_failed(topology: Topology, failed: FailedConfig, key: str = "failed"
     FailureError
         Parts that do not exist, or what is left falls apart: names two routers without a path.
     """
-    if failed.none:
-        return topology
+    return topology if failed.none else once(("left", topology, failed), lambda: _left(topology, failed, key))
+
+
+def _left(topology: Topology, failed: FailedConfig, key: str) -> Topology:
     down, gone = failed_ports(topology, failed, key), failed_switches(topology, failed)
     peer_router = np.where(down, -1, topology.peer_router).astype(np.int32)
     left = np.flatnonzero(~gone)

@@ -1,5 +1,6 @@
 """Routing by the tables of section `tables`: one path per pair, its hops in virtual layers."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,8 @@ from hopforge.model.irregular.tables import RoutingTables, next_ports
 from hopforge.model.network.core.candidates import candidate
 from hopforge.model.routing.combined.parallel_links import over_parallel_links
 from hopforge.model.routing.contract.plan import (
+    IrregularError,
+    Regular,
     RoutingError,
     RoutingPlan,
     TooFewVcsError,
@@ -20,6 +23,7 @@ from hopforge.model.routing.contract.plan import (
     relation,
     vc_range,
 )
+from hopforge.model.routing.graphs.rising_layers import layer_order
 from hopforge.model.routing.graphs.several_paths import several_paths_plan
 from hopforge.model.topology import Topology
 
@@ -119,6 +123,9 @@ _RELATIONS = {
     "hop_indexed": _by_hop, "lash_tor": _by_path, "file": _by_path, "escape": _with_escape,
 }  # fmt: skip
 
+#: relations for which channels get an order, and by how much the layer of a packet changes from channel to channel
+_RISING = {_by_pair: 0, _by_order: -1, _by_hop: 1}
+
 
 def _pairs(tables: RoutingTables, layers: Layers) -> NDArray[np.int32]:
     """Layer of the first hop of every pair, int32[router, router]; 0 on the diagonal."""
@@ -126,6 +133,36 @@ def _pairs(tables: RoutingTables, layers: Layers) -> NDArray[np.int32]:
     some = np.diff(layers.starts) > 0
     table[some] = layers.layer[layers.starts[:-1][some]]
     return table
+
+
+def _layer_order(topology: Topology, plan: RoutingPlan, vcs: int) -> tuple[NDArray[np.int64], int, str]:
+    """Put the channels of one of `_RISING` into an order; its table has to be one of this network."""
+    table, R, P, L = plan.table, topology.routers, topology.max_ports, int(plan.table[_L])
+    homes = np.concatenate([topology.host_router, topology.host_port])
+    by = next(by for by in _RISING if relation(by) is plan.route)
+    sizes = (len(homes) // 2, len(homes) // 2, R * R, L, L * R * 2 * P if by is _by_order else R * R)
+    starts = np.cumsum([_FIRST, *sizes])
+    if (
+        (int(table[_R]), int(table[_P]), len(table)) != (R, P, starts[-1])
+        or not np.array_equal(table[_HOME:_FIRST], starts)
+        or not np.array_equal(table[_FIRST : starts[2]], homes)
+    ):
+        raise IrregularError("the table is one of another network")
+    _, _, ports, masks, data = np.split(table[_FIRST:], starts[1:-1] - _FIRST)
+    of_vc = np.full(vcs, -1)
+    for layer, mask in enumerate(masks.tolist()):
+        own = [vc for vc in range(vcs) if mask >> vc & 1]
+        if not own or (of_vc[own] >= 0).any():
+            raise IrregularError(f"layer {layer} has no virtual channels of its own")
+        of_vc[own] = layer
+    if (of_vc < 0).any():
+        raise IrregularError("a virtual channel is of no layer")
+    begins, orders = np.zeros((0, 0), np.int32), np.zeros((0, 0, 2, 0), np.int32)
+    if by is _by_pair:
+        begins = data.reshape(R, R)
+    if by is _by_order:
+        orders = data.reshape(L, R, 2, P)
+    return layer_order(topology, ports.reshape(R, R), begins, orders, _RISING[by], of_vc)
 
 
 @register("tables")
@@ -184,4 +221,6 @@ def prepare_tables(topology: Topology, vcs: int, options: dict[str, Any]) -> Rou
         # (layer, channel) dependencies free of cycles
         obligation="escape" if layers.escape is not None else "checked" if by_hop else "acyclic",
     )
+    if plan.obligation == "acyclic":
+        plan = replace(plan, regular=Regular(plan.route, plan.every, table, order=_layer_order))
     return over_parallel_links(plan, topology, options.get("links", "own_first"))
