@@ -75,35 +75,54 @@ _TOGETHER = 16
 
 
 @kernel
-def _acro_hops(next_channel, target, order, starts, layer):  # type: ignore[no-untyped-def]
-    """Follow the rule of the switches; returns a pair for which the layers do not suffice, or -1."""
-    nodes = next_channel.shape[0]
+def _acro_hops(next_channel, target, order, starts, ahead, stays, layer):  # type: ignore[no-untyped-def]
+    """Follow the rule of the switches; returns a pair for which the layers do not suffice, or -1.
+
+    `order` is int32[channel, layer]. Room for each node and 16 destinations: the node that follows, and the lowest 64
+    layers in which a packet stays there, as bits.
+    """
+    nodes, count = next_channel.shape[0], order.shape[1]
     for begin in range(0, nodes, _TOGETHER):
+        end = min(begin + _TOGETHER, nodes)
+        for u in range(nodes):
+            for d in range(begin, end):
+                c, stay = next_channel[u, d], np.uint64(0)
+                if c >= 0:
+                    ahead[u, d - begin] = target[c]
+                    n = next_channel[target[c], d]
+                    for k in range(min(count, 64) if n >= 0 else 0):
+                        stay |= np.uint64(order[c, k] > order[n, k]) << np.uint64(k)
+                stays[u, d - begin] = stay
         for s in range(nodes):
-            for d in range(begin, min(begin + _TOGETHER, nodes)):
+            for d in range(begin, end):
                 if s == d:
                     continue
-                at = starts[s * nodes + d]
-                now = order.shape[0] - 1
-                c = next_channel[s, d]
+                at, now, u, w = starts[s * nodes + d], count - 1, s, ahead[s, d - begin]
                 layer[at] = now
-                while target[c] != d:
-                    n = next_channel[target[c], d]
-                    if order[now, c] <= order[now, n]:
+                while w != d:
+                    if now < 64:
+                        stay = (stays[u, d - begin] >> np.uint64(now)) & np.uint64(1)
+                    else:
+                        stay = np.uint64(order[next_channel[u, d], now] > order[next_channel[w, d], now])
+                    if stay == 0:
                         now -= 1
                         if now < 0:
                             return s * nodes + d
                     at += 1
                     layer[at] = now
-                    c = n
+                    u, w = w, ahead[w, d - begin]
     return -1
 
 
 def _acro(next_channel: NDArray[np.int32], neighbours: NDArray[np.int32], channels: ChannelList) -> Layers:
-    found = acro_layers(next_channel, neighbours, channels)
+    found = acro_layers(next_channel, channels)
     starts = path_starts(next_channel, channels)
     layer = np.empty(starts[-1], np.int16)
-    bad = int(_acro_hops(next_channel, channels.target, found.order, starts, layer))
+    nodes = len(next_channel)
+    bad = int(_acro_hops(
+        next_channel, channels.target, np.ascontiguousarray(found.order.T), starts,
+        np.empty((nodes, _TOGETHER), np.int32), np.empty((nodes, _TOGETHER), np.uint64), layer,
+    ))  # fmt: skip
     assert bad < 0, f"ACRO's layers do not carry pair {bad}"
     return Layers("acro", found.layers, layer, starts, found)
 

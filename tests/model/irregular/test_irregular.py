@@ -75,7 +75,7 @@ def test_layers_golden(case):
         assert all(int(w) in neighbours[u] for u, row in enumerate(next_hop) for w in row if w >= 0)
     channels = channel_list(neighbours)
     table = check_next_hops(next_hop, channels)
-    found = acro_layers(table, neighbours, channels)
+    found = acro_layers(table, channels)
     assert found.layers == case["acro_vl"]
     if "layer_orders_index_tie" in case:
         assert found.sequence.tolist() == case["layer_orders_index_tie"]
