@@ -68,7 +68,7 @@ def subnet_lids(topology: Topology, lmc: int) -> SubnetLids | None:
 
 
 def lft_lines(tables: RoutingTables, lids: SubnetLids) -> Iterator[str]:
-    """Yield the lines of ``lft.txt``: out port from 1 on, 0 the switch itself; nothing of a switch that has failed.
+    """Yield ``lft.txt``, a switch at a time: out port from 1 on, 0 the switch itself; nothing of one that has failed.
 
     Of parallel links the LIDs of a host, and neighbouring hosts, take one after the other. Where tables have several
     paths, LID k of a host has path k, and the number of the host chooses among parallel links.
@@ -83,10 +83,10 @@ def lft_lines(tables: RoutingTables, lids: SubnetLids) -> Iterator[str]:
     for switch in np.flatnonzero(works).tolist():
         peers = topology.peer_router[switch]
         ports = {hop: (np.flatnonzero(peers == hop) + 1).tolist() for hop in set(peers[peers >= 0].tolist())}
-        yield (
+        lines = [
             f"Unicast lids [0-{lids.last}] of switch Lid {switch + 1} guid 0x{_SWITCH_GUID + switch:016x} "
             f"('router {switch}'):\n"
-        )
+        ]
         for lid, target, words in ends:
             if target == switch:
                 port = 0
@@ -99,5 +99,5 @@ def lft_lines(tables: RoutingTables, lids: SubnetLids) -> Iterator[str]:
                     continue  # it has failed
                 chosen = lid if len(paths) == 1 else number >> lids.lmc
                 port = ports[hop][chosen % len(ports[hop])]
-            yield f"0x{lid:04x} {port:03d} # {words}\n"
-        yield f"{lids.last} lids dumped\n"
+            lines.append(f"0x{lid:04x} {port:03d} # {words}\n")
+        yield "".join([*lines, f"{lids.last} lids dumped\n"])

@@ -146,15 +146,20 @@ def _hop_lines(tables: RoutingTables) -> Iterator[str]:
 
 
 def layer_lines(tables: RoutingTables) -> Iterator[str]:
-    """Yield lines as ``layers: file`` reads them: source, destination, and one layer, or one for each hop."""
+    """Yield lines as ``layers: file`` reads them: source, destination, and one layer, or one for each hop.
+
+    Those of a source come together.
+    """
     layers, nodes = tables.layers, tables.topology.routers
     for source in range(nodes):
+        lines = []
         for destination in range(nodes):
             start, end = layers.starts[source * nodes + destination : source * nodes + destination + 2]
             of_hops = layers.layer[start:end].tolist()
             if of_hops:
                 kept = of_hops if len(set(of_hops)) > 1 else of_hops[:1]
-                yield f"{source},{destination},{','.join(map(str, kept))}\n"
+                lines.append(f"{source},{destination},{','.join(map(str, kept))}\n")
+        yield "".join(lines)
 
 
 def _curve(config: Config, tables: RoutingTables, progress: Callable[[int, int], None]) -> pd.DataFrame:
@@ -257,9 +262,13 @@ def write_route(
                 texts[f"layers{suffix}.csv"] = layer_lines(one)
         if lids is not None:
             texts["lft.txt"] = lft_lines(named, lids)
-        for name, lines in texts.items():
+        parts = len(texts) * named.topology.routers
+        for number, (name, lines) in enumerate(texts.items()):
             with (scratch / name).open("w", encoding="utf-8") as file:
-                file.writelines(lines)
+                for router, text in enumerate(lines):
+                    file.write(text)
+                    progress(min(number * named.topology.routers + router, parts), parts)
+        progress(parts, parts)
         if len(load) <= 2 * MAX_DRAWN_LINKS:
             physical = tables.topology.channels()
             number = {pair: k for k, pair in enumerate(zip(channels.source, channels.target, strict=True))}

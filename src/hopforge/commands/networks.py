@@ -124,7 +124,7 @@ def route(
     found = RouteFound(checked, fail=fail or [], fail_switch=fail_switch or [])
     with progress_bar(found.unit) as advance:
         found.run(advance)
-    with progress_bar("table sizes") as advance:
+    with progress_bar("parts of the files") as advance:
         found.write(target, progress=advance)
     show_rows(found.rows())
     say_unused(found.config, "route")
