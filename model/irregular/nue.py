@@ -16,8 +16,12 @@ from hopforge.model.irregular.nue_escape import central_node, destination_parts,
 from hopforge.model.irregular.nue_graph import NueGraph, NueSearch, cut, depend, forget, reach, take
 from hopforge.model.kernel.compile import inner, kernel
 from hopforge.model.kernel.heap import pop_entry, push_entry
+from hopforge.model.progress import tell
 
 __all__ = ["NueTables", "nue_tables"]
+
+#: destinations of a call
+_PART = 64
 
 
 @dataclass(frozen=True, eq=False)
@@ -207,7 +211,7 @@ def _keep(d, graph, into):  # type: ignore[no-untyped-def]
     graph.number[0] = 0
 
 
-@inner
+@kernel
 def _mark_tree(destinations, tree, graph, below):  # type: ignore[no-untyped-def]
     """Let follow each other what the paths of the spanning tree to all destinations need."""
     source, target, first, opposite = graph.source, graph.target, graph.first, graph.opposite
@@ -234,10 +238,9 @@ def _mark_tree(destinations, tree, graph, below):  # type: ignore[no-untyped-def
 
 @kernel
 def _layer(destinations, tree, graph, weight, search, heap, table, escapes):  # type: ignore[no-untyped-def]
-    """Route one layer: columns of `table`, int32[node, destination], and `escapes`, int64[destination]."""
+    """Route some of a layer: columns of `table`, int32[node, destination], and `escapes`, int64[destination]."""
     source, into = graph.source, search.into
     nodes = len(tree)
-    _mark_tree(destinations, tree, graph, search.far)
     for d in destinations:
         _turned(d, tree, graph, search)
         escapes[d] = _paths(d, graph, weight, search, heap)
@@ -282,11 +285,18 @@ def nue_tables(distance: NDArray[np.uint8], channels: ChannelList, layers: int) 
         np.empty(number, np.int32), np.zeros(number, np.bool_), np.empty((3, number), np.int64),
         np.empty((number, degree), np.int32), np.empty(number * degree, np.int64), np.zeros(1, np.int64),
     )  # fmt: skip
-    roots = []
+    roots, done = [], 0
     for layer in range(int(part.max()) + 1):
         destinations = np.flatnonzero(part == layer)
         roots.append(central_node(destinations, channels))
         graph.used[:], graph.place[:], graph.since[:] = FREE, np.arange(number), -1
         from_root = spanning_tree(roots[-1], weight, target, first)
-        _layer(destinations, from_root, graph, weight, search, np.empty(2 * number, np.int64), table, escapes)
+        _mark_tree(destinations, from_root, graph, search.far)
+        heap = np.empty(2 * number, np.int64)
+        for begin in range(0, len(destinations), _PART):  # between two calls Ctrl-C is heard
+            if done:
+                tell(f"tables of nue: {done:,} of {nodes:,} destinations")
+            some = destinations[begin : begin + _PART]
+            _layer(some, from_root, graph, weight, search, heap, table, escapes)
+            done += len(some)
     return NueTables(table, part, roots, escapes)

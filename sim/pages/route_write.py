@@ -262,12 +262,13 @@ def write_route(
                 texts[f"layers{suffix}.csv"] = layer_lines(one)
         if lids is not None:
             texts["lft.txt"] = lft_lines(named, lids)
-        parts = len(texts) * named.topology.routers
-        for number, (name, lines) in enumerate(texts.items()):
+        done, parts = 0, len(texts) * named.topology.routers
+        for name, lines in texts.items():
             with (scratch / name).open("w", encoding="utf-8") as file:
-                for router, text in enumerate(lines):
+                for text in lines:
                     file.write(text)
-                    progress(min(number * named.topology.routers + router, parts), parts)
+                    done += 1
+                    progress(min(done, parts), parts)
         progress(parts, parts)
         if len(load) <= 2 * MAX_DRAWN_LINKS:
             physical = tables.topology.channels()
