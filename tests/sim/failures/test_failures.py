@@ -348,10 +348,8 @@ def test_a_link_that_a_second_failure_holds_down_does_not_work_again() -> None:
     assert run.reconfiguration is not None
     words = [epoch.what for epoch in run.reconfiguration.epochs]
     assert words == [
-        "link 0–2 fails",
-        "link 0–2, link 3–13 fails",
-        "link 0–2 is repaired, but not what another failure holds down",
-        "link 0–2, link 3–13 works again",
+        "link 0–2 fails", "link 0–2, link 3–13 fails",
+        "link 0–2 is repaired, but not what another failure holds down", "link 0–2, link 3–13 works again",
     ]
 
 
