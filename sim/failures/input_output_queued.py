@@ -5,6 +5,7 @@ negative by `DOWN`; a host that sends nothing of its own is out of the calendar,
 ever (`HELD` is added to the time).
 """
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,9 @@ from hopforge.sim.failures.input_queued import next_packet
 from hopforge.sim.failures.program_messages import LostMessages
 from hopforge.sim.failures.purge import count_lost_hops, free_records
 from hopforge.sim.failures.record import FailureRecord
+from hopforge.sim.failures.source_queues import abandon_created
 from hopforge.sim.queued.build import QueuedState
+from hopforge.sim.queued.hosts import take_due
 from hopforge.sim.queued.line_contents import keep_entries, line_contents, put_entry
 from hopforge.sim.queued.records import ELAPSED_BITS, INTERVAL, INTERVAL_BITS, SENT_AGAIN
 
@@ -41,8 +44,8 @@ class InputOutputQueuedFailures:
         Of the program, if hosts run one.
     """
 
-    def __init__(self, state: QueuedState, topology: Topology, seed: int) -> None:
-        self.state, self.topology, self.seed = state, topology, seed
+    def __init__(self, state: QueuedState, topology: Topology, seed: int, pattern: Callable[..., int]) -> None:
+        self.state, self.topology, self.seed, self._pattern = state, topology, seed, pattern
         self.lost = LostMessages(state)
         self.resend: dict[int, list[int]] = {}
         self._asleep = np.zeros(topology.hosts, bool)
@@ -75,6 +78,10 @@ class InputOutputQueuedFailures:
         if self.lost.of_program:  # it ends, or stands, when all packets have arrived or are dropped
             state.record["packets_dropped"] += len(unsent)
         free_records(state, np.array(unsent, np.int64))
+        net, queues, now = state.record[0], state.queue_record[0], int(state["cycle"])
+        record.packets_unsent += abandon_created(
+            state, hosts, lambda h: int(take_due(self._pattern, net, queues, h, now))
+        )
         self._sleep(hosts)
 
     def _lose(self, packets: Numbers) -> int:

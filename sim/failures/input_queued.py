@@ -3,6 +3,8 @@
 All of it happens between two cycles of the kernel (`purge`).
 """
 
+from collections.abc import Callable
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -19,7 +21,7 @@ from hopforge.model.network.core.kinds import (
     TAIL,
     VA,
 )
-from hopforge.model.network.core.sources import NEVER
+from hopforge.model.network.core.sources import NEVER, take_due
 from hopforge.model.network.core.state import NetState
 from hopforge.sim.failures.acknowledges import acknowledges_of, waiting_acknowledges
 from hopforge.sim.failures.epochs import Epoch
@@ -36,6 +38,7 @@ from hopforge.sim.failures.purge import (
     remove_packets,
 )
 from hopforge.sim.failures.record import FailureRecord
+from hopforge.sim.failures.source_queues import abandon_created
 
 
 class InputQueuedFailures:
@@ -51,8 +54,8 @@ class InputQueuedFailures:
         Of the program, if hosts run one.
     """
 
-    def __init__(self, state: NetState, seed: int) -> None:
-        self.state, self.seed = state, seed
+    def __init__(self, state: NetState, seed: int, pattern: Callable[..., int]) -> None:
+        self.state, self.seed, self._pattern = state, seed, pattern
         self.aside: set[int] = set()
         self.resend: dict[int, list[int]] = {}
         self.lost = LostMessages(state)
@@ -136,6 +139,10 @@ class InputQueuedFailures:
         if self.lost.of_program:  # it ends, or stands, when all packets have arrived or are dropped
             state.record["packets_dropped"] += int(unsent.sum())
         remove_packets(state, unsent)
+        now = int(state["cycle"])
+        record.packets_unsent += abandon_created(
+            state, hosts, lambda h: int(take_due(self._pattern, state.record[0], h, now))
+        )
         host["next_time"][hosts], host["inject_mask"][hosts] = NEVER, 0
         state["host_wake"][: len(host)][hosts] = NEVER
 

@@ -27,7 +27,7 @@ class FailureRecord:
     packets_lost : int
         All packets of these flits.
     packets_unsent : int
-        Created at a host whose switch failed and not sent.
+        Created at a host whose switch failed and not sent, those that it had set aside for others among them.
     packets_set_aside : int
         That stood before a failed link and were taken by a host of their switch, to be sent again.
     packets_without_host : int

@@ -156,7 +156,7 @@ class PacketNetwork(RouterNetwork):
     config : Config
         With ``router.model: packet``.
     load : float
-        In units of the load that saturates the bisection under uniform traffic.
+        In units of the load that saturates the bisection of a torus under uniform traffic.
     seed : int
         Of destinations and, with ``packet.process: exponential``, times.
     log : bool

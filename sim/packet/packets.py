@@ -87,6 +87,7 @@ def free_packet(net: Net, p: int) -> None:
 def note_choice(net: Net, p: int, now: int) -> None:
     """Note when a packet was taken from its source, and which way it goes."""
     packet = packet_at(net, p)
+    net.chosen += 1
     net.detours_outflank += packet.kind == OUTFLANK
     net.detours_wraparound += packet.kind == WRAPAROUND
     if net.logs:

@@ -168,6 +168,7 @@ COUNTERS = [
     ("lifetime_sum", "i8"),
     ("lifetime_max", "i8"),
     ("hops_sum", "i8"),
+    ("chosen", "i8"),  # packets that have chosen their way
     ("detours_outflank", "i8"),
     ("detours_wraparound", "i8"),
     ("refused", "i8"),  # packets that a router sent back

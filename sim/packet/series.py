@@ -61,7 +61,7 @@ def run_packet_series(network: PacketNetwork, progress: Callable[[int, int], Non
                 "accepted": new["delivered"] / (end - begin) * scale,
                 "latency": new["lifetime_sum"] / packets * settings.cycle_ns * some, "latency_p50": found[0],
                 "latency_p95": found[1], "latency_p99": found[2], "hops": (new["hops_sum"] / packets + 1) * some,
-                "derouted_share": detours / new["injected"] if new["injected"] else np.nan,
+                "derouted_share": detours / new["chosen"] if new["chosen"] else np.nan,
                 "channel_load_mean": float(loads[k].mean()), "channel_load_max": float(loads[k].max()),
             }
         )  # fmt: skip
@@ -81,6 +81,6 @@ def run_packet_series(network: PacketNetwork, progress: Callable[[int, int], Non
         "µs",
         "ns",
         loads,
-        "load (1: uniform traffic saturates the bisection)",
+        "load (1: uniform traffic saturates the bisection of a torus)",
         failures=failures,
     )

@@ -94,7 +94,7 @@ def packet_cycle_ns(config: Config) -> float:
 
 
 def unit_period_ns(config: Config) -> float:
-    """Time between two packets of a node at load 1: the load that uniform traffic saturates the bisection with.
+    """Time between two packets of a node at load 1: the load with which uniform traffic saturates a torus's bisection.
 
     k/8 times a packet's time on a link, k the longest dimension (spec: λ = 8B/k).
     """

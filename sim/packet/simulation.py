@@ -31,7 +31,7 @@ class PacketMeasurement:
     Attributes
     ----------
     load : float
-        In units of the load that saturates the bisection under uniform traffic.
+        In units of the load that saturates the bisection of a torus under uniform traffic.
     complete : bool
         All packets arrived that failures did not lose.
     lifetime_ns : float
@@ -158,7 +158,7 @@ def measurement_rows(found: PacketMeasurement) -> list[tuple[str, str]]:
     outflanked, wrapped = (figure(100 * share, ".2f") for share in (found.outflanked, found.wrapped))
     refused = figure(found.refused, ".3f")
     return [
-        ("load", f"{found.load:.4g} of the load that saturates the bisection under uniform traffic"),
+        ("load", f"{found.load:.4g} of the load that saturates the bisection of a torus under uniform traffic"),
         ("accepted", f"{found.accepted:.4g}" + ("" if found.complete else ", NOT SUSTAINED: the run was given up")),
         (
             "lifetime",

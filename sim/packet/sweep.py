@@ -83,7 +83,7 @@ PACKET_SWEEP = PacketSweep()
 def _plot(name: str, curve: pd.DataFrame, path: Path) -> None:
     """Draw lifetime (while sustained), throughput and detours over the load, a line per variant."""
     figure, (left, middle, right) = new_figure(panels=3, width_in=5.6)
-    load = "load (1: uniform traffic saturates the bisection)"
+    load = "load (1: uniform traffic saturates the bisection of a torus)"
     style_axes(left, title=f"Lifetime while sustained, {name}", x_label=load, y_label="mean lifetime (µs)")
     style_axes(middle, title="Throughput until the last packet has arrived", x_label=load, y_label="accepted")
     style_axes(right, title="Detours", x_label=load, y_label="share of packets")

@@ -3,20 +3,29 @@
 from collections.abc import Callable
 from typing import Any
 
-from numba import int64
+from numba import int64, types
 
 from hopforge.model.kernel.bits import bit_of
-from hopforge.model.kernel.compile import inlined
+from hopforge.model.kernel.compile import entry, inlined
 from hopforge.model.kernel.memory import int32s, int64s, words
 from hopforge.model.kernel.rng import next_below
 from hopforge.model.network.core.event_log import call_log
 from hopforge.model.network.core.hooks import DEPARTED, call_hook
 from hopforge.model.network.core.kinds import HEAD, PROGRAM, SENT, TAIL
-from hopforge.model.network.core.net_record import Net
+from hopforge.model.network.core.net_record import NET_RECORD, PATTERN_SIGNATURE, Net
 from hopforge.model.network.core.records import host_at, packet_at
 from hopforge.model.network.core.sources import create_packet
 from hopforge.sim.queued.delay_lines import put
-from hopforge.sim.queued.records import ELAPSED_BITS, INTERVAL, INTERVAL_BITS, Part, Queues, line_at, nic_at
+from hopforge.sim.queued.records import (
+    ELAPSED_BITS,
+    INTERVAL,
+    INTERVAL_BITS,
+    QUEUES_RECORD,
+    Part,
+    Queues,
+    line_at,
+    nic_at,
+)
 
 #: a cycle after all others
 NEVER = 1 << 62
@@ -71,18 +80,10 @@ def next_creation(net: Net, queues: Queues, h: int) -> int:
 
 
 @inlined
-def inject(net: Net, queues: Queues, part: Part, pattern: Callable[..., int], h: int, now: int) -> None:
-    """Send a packet of host `h`, if there is one and it can be sent in this cycle."""
+def take_up(net: Net, queues: Queues, pattern: Callable[..., int], h: int, created: int, now: int) -> int:
+    """Take the packet of host `h` that came in cycle `created` out of the queue of its NIC in cycle `now`."""
     nic = nic_at(queues, h)
     host = host_at(net, h)
-    created = next_creation(net, queues, h)
-    when = max(created, int64(nic.busy_until))
-    if when > now:
-        wake_at(net, queues, part, h, when, now)
-        return
-    if nic.credits == 0:
-        nic.waiting = 1
-        return
     if net.source_kind == INTERVAL:
         host.next_time = created
     create_packet(net, pattern, h)
@@ -97,6 +98,30 @@ def inject(net: Net, queues: Queues, part: Part, pattern: Callable[..., int], h:
         nic.due = max(nic.due, created << INTERVAL_BITS) + (queues.interval if nic.round_left == 0 else 0)
     p = int64(host.packet)
     host.packet = -1
+    return p
+
+
+@entry(int64(types.FunctionType(PATTERN_SIGNATURE), NET_RECORD, QUEUES_RECORD, int64, int64))
+def take_due(pattern: Callable[..., int], net: Net, queues: Queues, h: int, now: int) -> int:
+    """Take up the next packet of host `h` between two cycles, if it came before cycle `now`; -1: it did not."""
+    created = next_creation(net, queues, h)
+    return -1 if created >= now else take_up(net, queues, pattern, h, created, now)
+
+
+@inlined
+def inject(net: Net, queues: Queues, part: Part, pattern: Callable[..., int], h: int, now: int) -> None:
+    """Send a packet of host `h`, if there is one and it can be sent in this cycle."""
+    nic = nic_at(queues, h)
+    host = host_at(net, h)
+    created = next_creation(net, queues, h)
+    when = max(created, int64(nic.busy_until))
+    if when > now:
+        wake_at(net, queues, part, h, when, now)
+        return
+    if nic.credits == 0:
+        nic.waiting = 1
+        return
+    p = take_up(net, queues, pattern, h, created, now)
     if net.messages != 0:
         call_hook(net.messages, net, DEPARTED, p, now)
     packet = packet_at(net, p)

@@ -244,9 +244,9 @@ class Simulation:
         routing = EpochRouting(self.config, self.plan, self.state, self.seed, check=check)
         failing: FailingNetwork
         if isinstance(self.state, QueuedState):
-            failing = InputOutputQueuedFailures(self.state, self.topology, self.seed)
+            failing = InputOutputQueuedFailures(self.state, self.topology, self.seed, self.traffic.pattern)
         else:
-            failing = InputQueuedFailures(self.state, self.seed)
+            failing = InputQueuedFailures(self.state, self.seed, self.traffic.pattern)
         per_flit, runs = self.built.flit_cycles, self.config.simulation
         epochs = make_epochs(whole, runs.failures, self.config.failed, routing.prepare, per_flit)
         if self.placed is not None:

@@ -29,7 +29,7 @@ from hopforge.model.network.core.kinds import (
     WORMHOLE,
 )
 from hopforge.model.network.core.loads_ahead import HOST_BYTES
-from hopforge.model.network.core.net_record import NET_RECORD, Net
+from hopforge.model.network.core.net_record import NET_RECORD, PATTERN_SIGNATURE, Net
 from hopforge.model.network.core.records import host_at, input_port, input_vc, packet_at
 
 NEVER = 1 << 62
@@ -155,6 +155,18 @@ def create_packet(net: Net, pattern: Callable[..., int], h: int) -> None:
     net.flits_created += packet.length
     if host.message_left == 0:  # the packets of a message are created at the same time
         schedule_next(net, h, int64(host.next_time))
+
+
+@entry(int64(types.FunctionType(PATTERN_SIGNATURE), NET_RECORD, int64, int64))
+def take_due(pattern: Callable[..., int], net: Net, h: int, before: int) -> int:
+    """Take up the next packet of host `h` out of its source queue, if it was due before a cycle; -1: it was not."""
+    host = host_at(net, h)
+    if host.next_time >= before:
+        return -1
+    create_packet(net, pattern, h)
+    p = int64(host.packet)
+    host.packet = -1
+    return p
 
 
 @inlined

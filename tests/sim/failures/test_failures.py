@@ -12,6 +12,7 @@ from hopforge.model.network.core.kinds import ACTIVE, HEAD, IDLE
 from hopforge.model.routing import RoutingError
 from hopforge.model.topology.failed import FailureError
 from hopforge.sim.failures.purge import buffered_flits, current_packets, flying_flits
+from hopforge.sim.run.packet_trace import list_packets
 from hopforge.sim.run.simulation import Simulation
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -350,3 +351,36 @@ def test_a_link_that_a_second_failure_holds_down_does_not_work_again() -> None:
         "link 0–2 fails", "link 0–2, link 3–13 fails",
         "link 0–2 is repaired, but not what another failure holds down", "link 0–2, link 3–13 works again",
     ]
+
+
+@pytest.mark.parametrize("source", ["source: bernoulli", "source: on_off, burst_cycles: 20", "message_packets: 8"])
+@pytest.mark.parametrize(
+    "router", ["vcs: 2", "model: input_output_queued, vcs: 2, flit_ns: 4, crossbar_ns: 4, link_ns: 4, host_ns: 4"]
+)
+def test_all_that_a_failed_host_has_created_is_abandoned(router: str, source: str) -> None:
+    """What its source queue holds is counted, and the rest of a message does not follow after the repair."""
+    host, failed, repaired, cycles = 4, 500, 700, 1500
+    failure = f"{{cycle: {failed}, switches: [{host}], detection_cycles: 5, reprogram_cycles: 5, repair_cycles: 200}}"
+    text = f"""
+name: test
+topology: {{kind: mesh, radices: [3, 3]}}
+router: {{{router}}}
+routing: {{algorithm: up_down}}
+traffic: {{pattern: hotspot, share: 0.4, {source}}}
+simulation: {{load: 0.7, max_cycles: {cycles}, failures: [%s]}}
+"""
+    healthy, config = parse_config(text % ""), parse_config(text % failure)
+    unit = Simulation(config, 0.7, 1).built.flit_cycles
+    whole = list_packets(healthy, 0.7, 1, 3 * cycles * unit)
+    created = whole[(whole["host"] == host) & (whole["created"] < failed * unit)]
+    found = list_packets(config, 0.7, 1, cycles * unit)
+    mine = found[found["host"] == host]
+    before, after = mine[mine["sent"] < failed * unit], mine[mine["sent"] >= failed * unit]
+    assert len(after)
+    assert len(created) > len(before)
+    assert after["number"].min() == len(created)
+    assert after["created"].min() > repaired * unit
+    run = Simulation(config, 0.7, 1)
+    run.advance(cycles * unit)
+    assert run.reconfiguration is not None
+    assert [record.packets_unsent for record in run.reconfiguration.records] == [len(created) - len(before), 0]

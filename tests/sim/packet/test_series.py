@@ -5,6 +5,7 @@ import pytest
 
 from hopforge.model.config import parse_config
 from hopforge.model.errors import UserError
+from hopforge.sim.packet.network import PacketNetwork
 from hopforge.sim.packet.prepared import series_network
 from hopforge.sim.packet.series import run_packet_series
 from hopforge.sim.run.time_series import series_rows
@@ -64,6 +65,22 @@ def test_the_end_is_of_the_last_load_alone() -> None:
     assert said["accepted at the end"] == f"{last['accepted']:.4g}"
     assert said["latency at the end"] == f"{last['latency']:.1f} ns, 99 % {last['latency_p99']:.1f}"
     assert said["routers visited"] == f"{last['hops']:.3f}"  # no packet set out: no share of detours
+
+
+@pytest.mark.parametrize("queues", ["sending", "receiving"])
+def test_detours_are_shares_of_the_packets_that_chose_their_way_in_the_bin(queues: str) -> None:
+    """With queues behind the links that is later than the source begins to send them."""
+    text = (CONFIG % ("exponential", 0.9)).replace("messages: 16", f"messages: 16, queues: {queues}")
+    network = PacketNetwork(parse_config(text.replace("message_packets: 24", "message_packets: 1")), 0.4, 1, log=True)
+    bins = run_packet_series(network, nothing).bins
+    log, total, count = network.log, int(network.period_cycles * 16 * network.load / 0.4), len(bins)
+    shares = []
+    for k in range(count):
+        begin, end = total * k // count, total * (k + 1) // count
+        chosen = (log["accepted"] >= max(begin, 1)) & (log["accepted"] < end)
+        shares.append((log["kind"][chosen] != 0).sum() / max(chosen.sum(), 1) if chosen.any() else np.nan)
+    assert np.nanmax(shares) > 0
+    assert bins["derouted_share"].tolist() == pytest.approx(shares, nan_ok=True)
 
 
 def test_two_changes_in_one_bin_are_refused() -> None:
