@@ -89,9 +89,9 @@ class ScheduleHosts:
         self._local[self._send] = placed.local
         #: messages that go through the network
         self._remote = int((~placed.local).sum())
-        seconds = network_settings(config)
-        cycles = seconds._replace(**{key: getattr(seconds, key) / self._cycle_s for key in ("o", "g", "O")})
         self._unit = config.app.loggops.unit_ns / cycle_ns
+        units = network_settings(config)
+        cycles = units._replace(**{key: getattr(units, key) * self._unit for key in ("o", "g", "O")})
         self._ranks = rank_state(schedule, cycles, self._unit)
         state.record["timers"] = 0  # nothing is sent before its time
         self._handed = np.zeros(len(self._send) + 1, np.int32)
@@ -108,8 +108,7 @@ class ScheduleHosts:
 
     def _times(self, times: LoggopsTimes) -> LoggopsTimes:
         """Return times of cycles in seconds."""
-        scaled = {key: getattr(times, key) * self._cycle_s for key in ("start", "end", "finish", "computed", "busy")}
-        return replace(times, **scaled)
+        return times.scaled(self._cycle_s)
 
 
 class SchedulePacket(ScheduleHosts):
@@ -189,7 +188,8 @@ class SchedulePacket(ScheduleHosts):
             times = found_times(self._schedule, ranks, process_time() - started, self._unit)
         except GoalError as error:
             raise GoalError(f"{error}{lost_text(self._program, self._gone or set())}") from None
-        return self._times(times)
+        times = self._times(times)
+        return times if start_s is None else replace(times, finish=np.maximum(times.finish, start_s))
 
     def _look(self, progress: Callable[[int, int], None] | None) -> None:
         if self._run.agents is not None:
