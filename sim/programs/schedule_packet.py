@@ -31,6 +31,8 @@ from hopforge.sim.traffic.placed import PlacedProgram
 MOST = (1 << RANK_BITS) - 1
 #: cycles between two looks at the progress
 SLICE_CYCLES = 2000
+#: parts of a cycle of which begins of ranks are whole multiples: floats miss whole cycles by roundings
+START_STEPS = 1 << 20
 
 
 def sending_program(placed: PlacedProgram) -> PlacedProgram:
@@ -151,7 +153,7 @@ class SchedulePacket(ScheduleHosts):
         if start_s is None or not start_s.any():
             begin(ranks)
         else:
-            begin_later(ranks, start_s / self._cycle_s)
+            begin_later(ranks, np.rint(start_s / self._cycle_s * START_STEPS) / START_STEPS)
         while True:
             count = 0
             if events[EVENTS] and event_time[0] < cycle:
