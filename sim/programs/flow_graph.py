@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from hopforge.model.kernel.compile import WITHOUT_COUNTS, kernel
+from hopforge.model.kernel.compile import WITHOUT_COUNTS, inner, kernel
 from hopforge.sim.programs import flow_kernel as flow
 from hopforge.sim.programs import flow_state as state
 from hopforge.sim.programs import loggops_kernel as ranks
@@ -28,16 +28,22 @@ _start, _note_arrival, _run_event = flow.start_message, flow.note_arrival, flow.
 _jit: Any = kernel(error_model="numpy", **WITHOUT_COUNTS)
 
 
+@inner
+def _in_steps(seconds, unit, step):  # type: ignore[no-untyped-def]
+    """Return a time in units, as the ranks see it."""
+    return np.rint(seconds / unit / step) * step
+
+
 @_jit
-def advance_graph(g, s, hops, message_of, operation_of, most):  # type: ignore[no-untyped-def]
+def advance_graph(g, s, hops, message_of, operation_of, most, unit, step):  # type: ignore[no-untyped-def]
     """Let up to `most` points in time pass.
 
     Parameters
     ----------
     g : LoggopsState
-        Ranks; times in seconds, without latency and time per byte of a network.
+        Ranks; times in the unit of the schedule, whose sums are exact, without latency and time per byte of a network.
     s : FlowState
-        Messages: those of the sends in their order; it has no operations.
+        Messages: those of the sends in their order; it has no operations. Times in seconds.
     hops : int
         Most links of a route.
     message_of : ndarray, int32[operation]
@@ -46,6 +52,10 @@ def advance_graph(g, s, hops, message_of, operation_of, most):  # type: ignore[n
         Its send.
     most : int
         How many.
+    unit : float
+        Seconds of a unit of the schedule.
+    step : float
+        Units of which arrivals are whole multiples: two that are equal but for rounding are one instant to the ranks.
 
     Returns
     -------
@@ -54,7 +64,7 @@ def advance_graph(g, s, hops, message_of, operation_of, most):  # type: ignore[n
         `flow_kernel`).
     """
     for _ in range(most):
-        of_ranks = g.event[0].time if g.numbers[_RANK_EVENTS] > 0 else np.inf
+        of_ranks = g.event[0].time * unit if g.numbers[_RANK_EVENTS] > 0 else np.inf
         of_flows = s.heap[0].key if s.numbers[_FLOW_EVENTS] > 0 else np.inf
         if of_ranks == np.inf and of_flows == np.inf:
             return FINISHED
@@ -63,7 +73,8 @@ def advance_graph(g, s, hops, message_of, operation_of, most):  # type: ignore[n
         if min(of_ranks, of_flows) > s.clock[2]:
             s.clock[0] = max(s.clock[0], s.clock[2])
             return CHANGE
-        if of_ranks <= of_flows:
+        # what arrives in an instant is there before the ranks do anything in it
+        if of_ranks + _SAME_TIME < of_flows:
             now, n, what = g.event[0].time, g.event[0].who, g.event[0].what
             _drop_first(g)
             g.clock[0] = now
@@ -73,8 +84,9 @@ def advance_graph(g, s, hops, message_of, operation_of, most):  # type: ignore[n
                     return DISAGREE
                 continue
             m = message_of[n]
-            s.clock[0] = max(s.clock[0], now)
-            s.message[m].began = now
+            if _in_steps(s.clock[0], unit, step) < now:  # else this is the present of the network
+                s.clock[0] = max(s.clock[0], of_ranks)
+            s.message[m].began = s.clock[0]
             if s.message[m].route < 0:
                 _note_arrival(s, m)
                 _push(g, now, now, _MESSAGE_CLASS, n, _ARRIVE)
@@ -86,10 +98,11 @@ def advance_graph(g, s, hops, message_of, operation_of, most):  # type: ignore[n
             continue
         now = of_flows
         s.clock[0] = now
+        there = max(_in_steps(now, unit, step), g.clock[0])
         while s.numbers[_FLOW_EVENTS] > 0 and s.heap[0].key <= now + _SAME_TIME and s.numbers[_FREE] > 0:
             _run_event(s, take_first(s), hops)
             for i in range(s.numbers[_NEWS]):
-                _push(g, now, now, _MESSAGE_CLASS, operation_of[s.news[i]], _ARRIVE)
+                _push(g, there, there, _MESSAGE_CLASS, operation_of[s.news[i]], _ARRIVE)
             s.numbers[_NEWS] = 0
         if s.numbers[_DIRTY] + s.numbers[_FRESH] > 0:
             share(s, hops)

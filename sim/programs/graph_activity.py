@@ -10,8 +10,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from hopforge.model.workload.matched_receives import numbered
-from hopforge.model.workload.schedule import ANY, CALC, RECV, SEND, Schedule
+from hopforge.model.workload.schedule import ANY, CALC, SEND, Schedule
 from hopforge.sim.programs.loggops_engine import LoggopsTimes
 
 #: parts of the makespan of which the timeline tells what each rank did
@@ -115,7 +114,7 @@ def graph_activity(schedule: Schedule, times: LoggopsTimes, unit_s: float = 1.0)
     makespan = float(times.finish.max(initial=0.0)) * unit_s
     rank = schedule.rank
     computing = np.flatnonzero((schedule.kind == CALC) & (end > start))
-    sends, arrived = _messages(schedule, end)
+    sends, arrived = _messages(schedule, times, unit_s)
     # a message is of both its ranks
     both = np.concatenate([rank[sends], schedule.peer[sends].astype(np.int32)])
     stream, begin, there = (np.tile(each, 2) for each in (schedule.cpu[sends], start[sends], arrived))
@@ -166,24 +165,12 @@ def _by_rank(rank: NDArray[np.integer], ranks: int) -> list[NDArray[np.int64]]:
     return np.split(order, np.searchsorted(rank[order], np.arange(1, ranks)))
 
 
-def _messages(schedule: Schedule, end: Times) -> tuple[NDArray[np.int64], Times]:
-    """Return the sends, and when each of their receives was complete.
+def _messages(schedule: Schedule, times: LoggopsTimes, unit_s: float) -> tuple[NDArray[np.int64], Times]:
+    """Return the sends, and when the receive of each was complete: that which took its message in this run.
 
-    The n-th send of a pair and tag has its n-th receive; one that a receive from anywhere took ends when it is complete
-    itself.
+    One that a receive from anywhere took ends when it is complete itself.
     """
-    sends, receives = (np.flatnonzero(schedule.kind == kind) for kind in (SEND, RECV))
-    named = (schedule.peer[receives] != ANY) & (schedule.tag[receives] != ANY)
-    receives = receives[named]
-    rank, own = schedule.rank.astype(np.int64), len(sends)
-    source = np.concatenate([rank[sends], schedule.peer[receives]]).astype(np.int64)
-    to = np.concatenate([schedule.peer[sends], rank[receives]]).astype(np.int64)
-    tag = np.concatenate([schedule.tag[sends], schedule.tag[receives]]).astype(np.int64)
-    pair = np.unique(source * schedule.ranks + to, return_inverse=True)[1]
-    kind = np.unique(pair << 32 | tag, return_inverse=True)[1]
-    count = np.concatenate([numbered(kind[:own]), numbered(kind[own:])])
-    key = kind * (int(count.max(initial=0)) + 1) + count
-    _, sent, got = np.intersect1d(key[:own], key[own:], assume_unique=True, return_indices=True)
-    arrived = end[sends].copy()
-    arrived[sent] = np.maximum(arrived[sent], end[receives[got]])
-    return sends, arrived
+    sends = np.flatnonzero(schedule.kind == SEND)
+    receive = times.partner[sends]
+    last = np.where(schedule.peer[receive] == ANY, sends, receive)
+    return sends, np.maximum(times.end[sends], times.end[last]) * unit_s

@@ -201,18 +201,23 @@ def _merged(setup: AppSetup, jobs: JobsTogether, shared: Sequence[tuple[list[int
 def _merged_times(
     jobs: JobsTogether, shared: Sequence[tuple[list[int], AppRun]], finish: NDArray[np.float64]
 ) -> LoggopsTimes:
-    parts: dict[int, tuple[NDArray[np.float64], NDArray[np.float64]]] = {}
+    parts: dict[int, tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.int32]]] = {}
+    before = np.cumsum([0, *(job.schedule.operations for job in jobs.jobs if job.schedule is not None)])
     for group, run in shared:
         assert run.times is not None, "of a schedule"
         at = 0
         for n in group:
             schedule = jobs.jobs[n].schedule
             assert schedule is not None, "all are graphs"
-            parts[n] = run.times.start[at : at + schedule.operations], run.times.end[at : at + schedule.operations]
+            here = slice(at, at + schedule.operations)
+            partner = run.times.partner[here]
+            moved = np.where(partner >= 0, partner - at + int(before[n]), partner).astype(np.int32)
+            parts[n] = run.times.start[here], run.times.end[here], moved
             at += schedule.operations
-    start, end = (np.concatenate([parts[n][key] for n in range(len(jobs.jobs))]) for key in (0, 1))
+    listed = [parts[n] for n in range(len(jobs.jobs))]
+    start, end, partner = (np.concatenate(each) for each in zip(*listed, strict=True))
     nothing = np.zeros(len(finish))
-    return LoggopsTimes(start, end, finish, nothing, nothing, 0.0)
+    return LoggopsTimes(start, end, finish, nothing, nothing, partner, 0.0)
 
 
 def _job_table(
@@ -223,9 +228,9 @@ def _job_table(
     for number, job in enumerate(jobs.jobs):
         own = ranks.iloc[jobs.first[number] : jobs.first[number + 1]]
         begin = start[jobs.first[number]] if len(own) else job.start_s
-        span = max(makespan(own["finish_s"].to_numpy()) - begin, 0.0)
+        span = _span(begin, makespan(own["finish_s"].to_numpy()))
         # of one job alone the run together is the one alone
-        single = span if len(jobs.jobs) == 1 else max(alone[number].found.makespan_s - begin, 0.0)
+        single = span if len(jobs.jobs) == 1 else _span(begin, alone[number].found.makespan_s)
         program: Program = job.placed.program
         rows.append({
             "job": job.name, "program": job.placed.trace.name, "ranks": program.ranks, "placement": job.placement,
@@ -238,6 +243,11 @@ def _job_table(
             **({} if links is None else {"links": links.used[number], "shared_links": links.shared[number]}),
         })  # fmt: skip
     return pd.DataFrame(rows)
+
+
+def _span(begin: float, end: float) -> float:
+    """Return how long something took; nothing, if only rounding tells begin and end apart."""
+    return end - begin if end > begin + 4 * np.spacing(begin) else 0.0
 
 
 def job_rows(run: AppRun) -> list[tuple[str, str]]:

@@ -1,9 +1,9 @@
 """The LogGOPS engine: a schedule by the rules called clean, from its begin to its end (docs/definitions/goal.md)."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from time import process_time
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -68,6 +68,8 @@ class LoggopsTimes:
         Latest end of its operations; 0 without any.
     computed, busy : ndarray, float64[rank]
         Sum of its computations; how long any of its cpus was busy.
+    partner : ndarray, int32[operation]
+        Of a send the receive that took its message, of a receive the send.
     cpu_seconds : float
         Processor time of the run.
     """
@@ -77,7 +79,13 @@ class LoggopsTimes:
     finish: NDArray[np.float64]
     computed: NDArray[np.float64]
     busy: NDArray[np.float64]
+    partner: NDArray[np.int32]
     cpu_seconds: float
+
+    def scaled(self, factor: float) -> Self:
+        """Return the same times in another unit."""
+        times = {key: getattr(self, key) * factor for key in ("start", "end", "finish", "computed", "busy")}
+        return replace(self, **times)
 
 
 def run_loggops(
@@ -136,7 +144,7 @@ def found_times(schedule: Schedule, state: LoggopsState, cpu_seconds: float, uni
     rank = state.rank
     return LoggopsTimes(
         operation["start"].copy(), operation["end"].copy(), finish, rank["computed"].copy(), rank["busy"].copy(),
-        cpu_seconds,
+        operation["partner"].copy(), cpu_seconds,
     )  # fmt: skip
 
 

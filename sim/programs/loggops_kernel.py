@@ -409,6 +409,7 @@ def begin_later(s, start):  # type: ignore[no-untyped-def]
     for n in range(len(s.operation)):
         if s.operation[n].waits == 0:
             at = start[s.operation[n].rank]
+            s.operation[n].ready = at
             push(s, at, at, _OPERATION_CLASS, n, START)
 
 

@@ -1,6 +1,8 @@
 """A schedule of GOAL on the flow engine: ranks by their graph, messages on the links of the network."""
 
 from collections.abc import Callable
+from dataclasses import replace
+from math import floor, log2
 from time import process_time
 
 import numpy as np
@@ -20,6 +22,8 @@ from hopforge.sim.traffic.placed import PlacedProgram
 
 #: points in time between two looks at the keyboard
 SLICE_EVENTS = 20_000
+#: to which arrivals are rounded for the ranks, at most
+ARRIVAL_STEP_S = 1e-16
 
 
 class ScheduleFlow(FlowRun):
@@ -47,7 +51,9 @@ class ScheduleFlow(FlowRun):
     ) -> None:
         self._schedule = schedule
         self._unit = config.app.loggops.unit_ns * 1e-9
-        self._ranks = rank_state(schedule, network_settings(config), self._unit)
+        self._ranks = rank_state(schedule, network_settings(config))
+        #: part of a unit, a power of two: sums of whole units and of such parts are exact
+        self._step = 2.0 ** floor(log2(ARRIVAL_STEP_S / self._unit))
         self._send = np.flatnonzero(schedule.kind == SEND).astype(np.int32)
         self._message = np.full(schedule.operations, -1, np.int32)
         self._message[self._send] = np.arange(len(self._send))
@@ -57,7 +63,9 @@ class ScheduleFlow(FlowRun):
         self._advance(0)
 
     def _advance(self, most: int) -> int:
-        return int(advance_graph(self._ranks, self.state, self.hops, self._message, self._send, most))
+        return int(advance_graph(
+            self._ranks, self.state, self.hops, self._message, self._send, most, self._unit, self._step
+        ))
 
     def run_schedule(
         self, progress: Callable[[int, int], None] | None = None, start_s: NDArray[np.float64] | None = None
@@ -80,7 +88,7 @@ class ScheduleFlow(FlowRun):
         if start_s is None or not start_s.any():
             begin(self._ranks)
         else:
-            begin_later(self._ranks, start_s)
+            begin_later(self._ranks, np.rint(start_s / self._unit / self._step) * self._step)
         code = SLICE
         while code in (SLICE, FULL, CHANGE):
             code = self._advance(SLICE_EVENTS)
@@ -90,7 +98,8 @@ class ScheduleFlow(FlowRun):
                 self._change()
             if progress is not None:
                 progress(int(self.state.numbers[DONE]), len(self.messages))
-        return found_times(self._schedule, self._ranks, process_time() - started, self._unit)
+        times = found_times(self._schedule, self._ranks, process_time() - started).scaled(self._unit)
+        return times if start_s is None else replace(times, finish=np.maximum(times.finish, start_s))
 
     @property
     def latency(self) -> NDArray[np.float64]:
@@ -101,7 +110,5 @@ class ScheduleFlow(FlowRun):
 
 
 def network_settings(config: Config) -> LoggopsSettings:
-    """Return o, g and O of `app.loggops` in seconds, and S; the network takes the place of L and G."""
-    unit = config.app.loggops.unit_ns * 1e-9
-    _, o, g, _, per_byte, eager = config.app.loggops.settings
-    return LoggopsSettings(0.0, o * unit, g * unit, 0.0, per_byte * unit, eager)
+    """Return o, g, O and S of `app.loggops`; the network takes the place of L and G."""
+    return LoggopsSettings(*config.app.loggops.settings)._replace(L=0.0, G=0.0)

@@ -31,6 +31,8 @@ from hopforge.sim.traffic.placed import PlacedProgram
 MOST = (1 << RANK_BITS) - 1
 #: cycles between two looks at the progress
 SLICE_CYCLES = 2000
+#: parts of a cycle of which begins of ranks are whole multiples: floats miss whole cycles by roundings
+START_STEPS = 1 << 20
 
 
 def sending_program(placed: PlacedProgram) -> PlacedProgram:
@@ -89,9 +91,9 @@ class ScheduleHosts:
         self._local[self._send] = placed.local
         #: messages that go through the network
         self._remote = int((~placed.local).sum())
-        seconds = network_settings(config)
-        cycles = seconds._replace(**{key: getattr(seconds, key) / self._cycle_s for key in ("o", "g", "O")})
         self._unit = config.app.loggops.unit_ns / cycle_ns
+        units = network_settings(config)
+        cycles = units._replace(**{key: getattr(units, key) * self._unit for key in ("o", "g", "O")})
         self._ranks = rank_state(schedule, cycles, self._unit)
         state.record["timers"] = 0  # nothing is sent before its time
         self._handed = np.zeros(len(self._send) + 1, np.int32)
@@ -108,8 +110,7 @@ class ScheduleHosts:
 
     def _times(self, times: LoggopsTimes) -> LoggopsTimes:
         """Return times of cycles in seconds."""
-        scaled = {key: getattr(times, key) * self._cycle_s for key in ("start", "end", "finish", "computed", "busy")}
-        return replace(times, **scaled)
+        return times.scaled(self._cycle_s)
 
 
 class SchedulePacket(ScheduleHosts):
@@ -152,7 +153,7 @@ class SchedulePacket(ScheduleHosts):
         if start_s is None or not start_s.any():
             begin(ranks)
         else:
-            begin_later(ranks, start_s / self._cycle_s)
+            begin_later(ranks, np.rint(start_s / self._cycle_s * START_STEPS) / START_STEPS)
         while True:
             count = 0
             if events[EVENTS] and event_time[0] < cycle:
@@ -189,7 +190,8 @@ class SchedulePacket(ScheduleHosts):
             times = found_times(self._schedule, ranks, process_time() - started, self._unit)
         except GoalError as error:
             raise GoalError(f"{error}{lost_text(self._program, self._gone or set())}") from None
-        return self._times(times)
+        times = self._times(times)
+        return times if start_s is None else replace(times, finish=np.maximum(times.finish, start_s))
 
     def _look(self, progress: Callable[[int, int], None] | None) -> None:
         if self._run.agents is not None:

@@ -73,6 +73,12 @@ def test_receives_from_anywhere_and_equal_tags():
         "rank 1 {\na: recv 1b from 0\nb: recv 1b from 0\n}\n"
     )
     assert found.ranks["exposed_s"].tolist() == [100, 200]
+    # the first message takes the receive that is posted first, which is not the first of the schedule
+    posted = activity(
+        "num_ranks 2\nrank 0 {\na: send 1b to 1\nb: calc 500 cpu 1\nc: send 1b to 1\nc requires b\n}\n"
+        "rank 1 {\nx: calc 300 cpu 1\na: recv 1b from 0\nb: recv 1b from 0 tag -1\na requires x\n}\n"
+    )
+    assert posted.ranks["exposed_s"].tolist() == [100, 100]
     anybody = activity("num_ranks 2\nrank 0 {\nsend 1b to 1\n}\nrank 1 {\nrecv 1b from -1\n}\n")
     assert anybody.makespan_s == 100
     nothing = activity("num_ranks 2\nrank 0 {\n}\nrank 1 {\n}\n")

@@ -177,6 +177,32 @@ def test_a_job_that_begins_in_the_middle_of_another(tmp_path: Path) -> None:
     assert (run.ranks["compute_s"] == 0).all()  # waiting for the start is no computing
 
 
+def test_a_graph_that_begins_with_a_cycle_takes_as_long_as_from_the_first(tmp_path: Path) -> None:
+    """A cycle is a nanosecond; 0.007 µs are 6.999999999999999 of it in floats."""
+    (tmp_path / "a.goal").write_text("num_ranks 2\nrank 0 {\nsend 3000b to 1\n}\nrank 1 {\nrecv 3000b from 0\n}\n")
+    job = f"program: {{kind: trace, file: {tmp_path / 'a.goal'}, mapping: {{kind: spread}}}}"
+    spans = []
+    for start in (0.0, 0.007, 0.014, 0.55, 2.0):
+        app = "{engine: packet, loggops: {o: 0}}"
+        run = run_app(together(f"{{start_us: {start}, {job}}}", app=f"{app}\ntiming: {{link_gbps: 512}}"))
+        assert run.jobs is not None
+        spans.append(run.jobs["makespan_s"][0] * 1e9)
+    assert spans == pytest.approx([spans[0]] * 5, abs=1e-3)
+
+
+@pytest.mark.parametrize("engine", ["flow", "packet"])
+def test_what_does_nothing_ends_when_it_begins(tmp_path: Path, engine: str) -> None:
+    """A rank without operations, and a job of these; a job that takes no time waits for no part of it."""
+    (tmp_path / "one.goal").write_text("num_ranks 2\nrank 0 {\ncalc 500\n}\n")
+    (tmp_path / "none.goal").write_text("num_ranks 1\nrank 0 {\na: calc 0\nb: calc 0\nb requires a\n}\n")
+    jobs = [f"{{start_us: 2.75, program: {{kind: trace, file: {tmp_path / name}.goal}}}}" for name in ("one", "none")]
+    run = run_app(together(*jobs, app=f"{{engine: {engine}}}"))
+    assert run.jobs is not None
+    assert run.ranks["finish_s"].tolist() == pytest.approx([3.25e-6, 2.75e-6, 2.75e-6], rel=1e-12)
+    assert run.jobs["makespan_s"].tolist() == [pytest.approx(500e-9), 0]
+    assert run.jobs["waiting_share"].tolist() == [0, 0]
+
+
 def test_programs_beside_a_graph_become_graphs(tmp_path: Path) -> None:
     (tmp_path / "a.goal").write_text(GOAL)
     jobs = (f"{{program: {{kind: trace, file: {tmp_path / 'a.goal'}}}}}", f"{{program: {ALLTOALL}}}")
