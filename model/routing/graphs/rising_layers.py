@@ -31,14 +31,14 @@ _WORDS = {
 
 @kernel(**WITHOUT_COUNTS)
 def _follow(  # type: ignore[no-untyped-def]
-    begin, end, peer_router, peer_port, homes, ports, begins, orders, step, some, open_, queue, layers, follows
+    begin, end, peer_router, peer_port, homes, ports, begins, orders, step, starts, some, open_, queue, layers, follows
 ):
     """Take the packets of all routers with hosts to destinations from `begin` on; note what their channels wait for.
 
-    `follows` is bool[layer, router, port, next port, whether the layer changes by `step`]. `some`, `open_`, `queue` and
-    `layers` are room for what is known of a destination: ports[16, router], routers that lead here and are not done,
-    routers that are, and the layers in which packets leave a router. Returns 0, or what is wrong, the router, and the
-    destination.
+    `follows` is bool[layer, place, whether the layer changes by `step`], where ``starts[router, port]`` is the place of
+    the first port of the router behind. `some`, `open_`, `queue` and `layers` are room for what is known of a
+    destination: ports[16, router], routers that lead here and are not done, routers that are, and the layers in which
+    packets leave a router. Returns 0, or what is wrong, the router, and the destination.
     """
     R, count = len(homes), follows.shape[0]
     ordered = orders.shape[0] > 0
@@ -97,7 +97,7 @@ def _follow(  # type: ignore[no-untyped-def]
                     if not 0 <= layer + changes * step < count:
                         return _NO_LAYER, following, goal
                     layers[following] |= uint64(1) << uint64(layer + changes * step)
-                    follows[layer, router, port, out, changes] = True
+                    follows[layer, starts[router, port] + out, changes] = True
                 open_[following] -= 1
                 if open_[following] == 0:
                     queue[tail] = following
@@ -150,22 +150,27 @@ def layer_order(
     R, P, count = topology.routers, topology.max_ports, int(of_vc.max()) + 1
     homes = np.zeros(R, np.bool_)
     homes[topology.host_router] = True
-    follows = np.zeros((count, R, P, P, 2), np.bool_)
+    # only what is there: with all ports of a hub behind each link there would be gigabytes
+    behind = np.where(topology.peer_router >= 0, topology.ports[topology.peer_router], 0).reshape(-1)
+    starts = np.cumsum(behind, dtype=np.int64) - behind
+    follows = np.zeros((count, int(behind.sum()), 2), np.bool_)
     room = np.empty((_LINE, R), np.int32), np.empty(R, np.int32), np.empty(R, np.int32), np.empty(R, np.uint64)
     for first in range(0, R, _PART):  # between two calls Ctrl-C is heard
         code, router, goal = _follow(
             first, min(first + _PART, R), topology.peer_router, topology.peer_port, homes, ports, begins, orders, step,
-            *room, follows,
+            starts.reshape(R, P), *room, follows,
         )  # fmt: skip
         if code:
             raise IrregularError(_WORDS[code].format(router=router, goal=goal))
-    layer, router, port, following, changes = np.nonzero(follows)
-    source = (layer * R + router) * P + port
-    target = ((layer + changes * step) * R + topology.peer_router[router, port]) * P + following
-    place = places_in_order(source, target, count * R * P)
-    if place is None:
+    layer, place, changes = np.unravel_index(np.flatnonzero(follows), follows.shape)
+    channel = np.repeat(np.arange(R * P), behind)[place]
+    source = layer * (R * P) + channel
+    following = topology.peer_router.reshape(-1)[channel] * np.int64(P) + place - starts[channel]
+    target = (layer + changes * step) * (R * P) + following
+    rank = places_in_order(source, target, count * R * P)
+    if rank is None:
         raise IrregularError("channels that follow one another are in no order")
-    number = np.moveaxis(place.reshape(count, R, P)[of_vc], 0, 2)
+    number = np.moveaxis(rank.reshape(count, R, P)[of_vc], 0, 2)
     number = np.where((topology.peer_router >= 0)[:, :, None], number, -1)
     words = f"{count} virtual layer{'s' if count > 1 else ''}, their channels in an order"
-    return number.reshape(-1), int(place.max()) + 1, words
+    return number.reshape(-1), int(rank.max()) + 1, words

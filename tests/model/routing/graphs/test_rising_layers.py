@@ -1,6 +1,8 @@
 """The short proof of section `tables`, beside the full proof: small networks, all methods, and planted faults."""
 
+import tracemalloc
 from collections.abc import Iterator
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -92,3 +94,20 @@ def test_paths_with_a_layer_of_each_hop_and_escapes_have_none(tables: str) -> No
     topology, plan = planned(RANDOM, tables)
     with pytest.raises(IrregularError, match="does not promise"):
         short_proof(topology, plan, state_of(topology, plan, VCS), "x")
+
+
+def test_memory_is_that_of_the_links_there_are(tmp_path: Path) -> None:
+    """One router with 299 links: the others have two or three each, and room for 299 more behind everyone is 400 MB."""
+    edges = [(0, other) for other in range(1, 300)] + [(other, other + 1) for other in range(1, 299, 2)]
+    (tmp_path / "hub.txt").write_text("".join(f"{a} {b}\n" for a, b in edges))
+    network = f"{{kind: edge_list, file: {tmp_path / 'hub.txt'}}}"
+    topology, plan = planned(network, "scheme: nue, layers: nue, max_layers: 8", "address: {chunk_bits: 6}\n")
+    assert plan.regular is not None and plan.regular.order is not None
+    tracemalloc.start()
+    try:
+        number, count, _ = plan.regular.order(topology, plan, VCS)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert len(number) == 300 * 300 * VCS and 0 <= number.max() < count
+    assert peak < 120e6, f"{peak / 1e6:.0f} MB"
