@@ -219,6 +219,7 @@ WATCHED: dict[str, tuple[str, ...]] = {
     "routing-polarfly-1000": ("routing.polarfly",),
     "routing-random-1000": ("routing.random",),
     "routing-slim_fly-1000": ("routing.slim_fly",),
+    "routing-slim_fly-10000": ("routing.slim_fly",),
     "routing-torus-1000": ("routing.torus",),
     "routing-torus-10000": ("routing.torus",),
     "rules.entries": ("rules.zipf",),
