@@ -15,6 +15,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from importlib.machinery import SourceFileLoader
 from pathlib import Path
 from types import CodeType, FrameType, TracebackType
 from typing import Any, NoReturn, TypeVar
@@ -50,6 +51,13 @@ class _TooLongError(BaseException):
     """Raised in a user's code when its time is over; no ``except Exception`` of its own catches it."""
 
 
+class _AsItStands(SourceFileLoader):
+    """Runs a file as it stands: bytecode that Python keeps for it can be of a moment before, and litters its folder."""
+
+    def get_code(self, fullname: str) -> CodeType:
+        return self.source_to_code(self.get_data(self.path), self.path)
+
+
 class UserFile:
     """A Python file of a user's, run when it is opened.
 
@@ -80,8 +88,9 @@ class UserFile:
             raise UserCodeError(f"{key}: {path} cannot be read: {error.strerror}") from error
         name = f"hopforge_user_{path.stem}"
         spec = importlib.util.spec_from_file_location(name, self._code_file)
-        if spec is None or spec.loader is None:
+        if spec is None or not isinstance(spec.loader, SourceFileLoader):
             raise UserCodeError(f"{key}: {path} is not a Python file")
+        spec.loader = _AsItStands(name, self._code_file)
         self.module = importlib.util.module_from_spec(spec)
         sys.modules[name] = self.module  # importable, so that numba finds its functions
         with _imports_beside(path):
@@ -350,11 +359,13 @@ def _imports_beside(path: Path) -> Iterator[None]:
         if other != folder:
             sys.modules.pop(name, None)
             del _beside[name]
-    before = set(sys.modules)
+    before, plain = set(sys.modules), sys.dont_write_bytecode
     sys.path.insert(0, folder)
+    sys.dont_write_bytecode = True
     try:
         yield
     finally:
+        sys.dont_write_bytecode = plain
         sys.path.remove(folder)
         for name in set(sys.modules) - before:
             file = str(getattr(sys.modules[name], "__file__", None) or "")

@@ -1,5 +1,7 @@
 """How a user's Python file is run: what it may import, and how it may end."""
 
+import os
+import sys
 from pathlib import Path
 
 import pytest
@@ -46,3 +48,16 @@ def test_rows_that_a_file_says_its_table_has_are_not_taken(tmp_path: Path, rows:
         f"routing: {{algorithm: file, file: {tmp_path / 'mine.py'}}}\ntraffic: {{source: interval}}\n"
     )
     assert routing_plan(config, network_topology(config)).rows == ()
+
+
+def test_a_file_is_run_as_it_stands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A change within the second in which Python would keep bytecode counts, and none is left in the user's folder."""
+    monkeypatch.setattr(sys, "dont_write_bytecode", False)
+    mine = tmp_path / "mine.py"
+    (tmp_path / "beside.py").write_text("OFFSET = 10\n")
+    for value in (1, 2):
+        mine.write_text(f"from beside import OFFSET\nVALUE = {value} + OFFSET\n")
+        os.utime(mine, (1e9, 1e9))
+        assert load_user_file(mine, "VALUE", "routing.file") == value + 10
+    assert sorted(one.name for one in tmp_path.iterdir()) == ["beside.py", "mine.py"]
+    assert not sys.dont_write_bytecode
