@@ -6,10 +6,12 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+import amaranth
 from amaranth.back import rtlil
 from amaranth.hdl import Elaboratable, Value
 from amaranth.lib.wiring import Component
 
+import hopforge
 from hopforge import __version__
 from hopforge.gen.tools.yosys import run_yosys, yosys_version
 from hopforge.gen.verilog.clock_gate import clock_gate_text
@@ -24,6 +26,11 @@ from hopforge.model.progress import tell
 __all__ = ["rtlil_text", "to_rtlil", "to_verilog", "tool_versions"]
 
 _SOURCE = re.compile(r'attribute \\src "([^"]*)"')
+#: folders of the packages whose files are named from there on, and what stands before
+_PACKAGES = {
+    f"{Path(str(package.__file__)).parent.as_posix()}/": name
+    for package, name in ((hopforge, ""), (amaranth, "amaranth/"))
+}
 _PREFACE = """\
 // Of every module: what it is and its parameters, its ports, its wires and registers, its statements. A comment such as
 // "hw/parts/arbiter.py:40" says which line of hopforge the statements below come from. a__b is port b of group a;
@@ -108,12 +115,10 @@ def to_verilog(component: Component, name: str) -> str:
 def _relative(found: re.Match[str]) -> str:
     """Return the first of the sources of something, from the package on: no folder of a machine, no line of gen."""
     first = found[1].split("|")[0].replace("\\\\", "/")
-    for package in ("hopforge", "amaranth"):
-        _, inside, rest = first.rpartition(f"/{package}/")
-        if inside and rest.startswith("gen/"):
-            return ""
-        if inside:
-            return f'attribute \\src "{"" if package == "hopforge" else "amaranth/"}{rest}"'
+    for folder, name in _PACKAGES.items():
+        if first.startswith(folder):
+            rest = first.removeprefix(folder)
+            return "" if rest.startswith("gen/") else f'attribute \\src "{name}{rest}"'
     return f'attribute \\src "{first.rsplit("/", 1)[-1]}"'
 
 
