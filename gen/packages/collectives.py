@@ -1,26 +1,19 @@
-"""The collective plane of a configured network as a generated package, and its blocks to synthesize."""
+"""The collective plane of a configured network as a generated package."""
 
 import dataclasses
 import json
 from collections.abc import Iterator
-from functools import partial
-from pathlib import Path
 
-from hopforge.gen.design.blocks import Block, Registered
-from hopforge.gen.design.router_blocks import router_blocks
-from hopforge.gen.packages.package import Package, package_files, write_package
+from hopforge.gen.packages.package import Package
 from hopforge.hw.collectives.network import CollectiveNetwork
-from hopforge.hw.collectives.unit import CollectiveUnit
-from hopforge.hw.collectives.word_combiner import WordCombiner
 from hopforge.model.config import Config
 from hopforge.model.router.collective_params import OPERATIONS
 from hopforge.model.router.collective_plane import PlaneDesign, configured_plane
 
-__all__ = ["collective_blocks", "collectives_files", "collectives_name", "generate_collectives", "plane_component"]
+__all__ = ["collectives_name", "collectives_package", "plane_component"]
 
 PERIOD_NS = 1.5
 """Clock period of the constraints: that of the routers beside it."""
-_RECIPES = ("lut-buffered", "lut-fast")
 
 
 def collectives_name(config: Config) -> str:
@@ -33,37 +26,14 @@ def plane_component(design: PlaneDesign) -> CollectiveNetwork:
     return CollectiveNetwork(params=design.params, ports=design.ports, links=design.links, hosts=design.hosts)
 
 
-def generate_collectives(config: Config, folder: Path, *, period_ns: float | None = None) -> list[Path]:
-    """Write the collective plane of a configured network; the files appear together, complete.
-
-    Parameters
-    ----------
-    config : Config
-        Checked configuration.
-    folder : Path
-        For all files.
-    period_ns : float
-        Clock period of the constraints, ns; by default that of the package.
-
-    Returns
-    -------
-    list of Path
-        Verilog, lint waivers, constraints, FuseSoC core, documentation, writes of the trees, manifest.
+def collectives_package(config: Config) -> Package:
+    """Return what is generated of the collective plane of a configured network.
 
     Raises
     ------
     UserError
-        Groups that do not fit the network, or a folder that cannot be written.
+        Groups that do not fit the network.
     """
-    return write_package(collectives_files(config, period_ns=period_ns), folder)
-
-
-def collectives_files(config: Config, *, period_ns: float | None = None) -> dict[str, str]:
-    """Text of every generated file by its name, Verilog first."""
-    return package_files(_package(config), period_ns=period_ns)
-
-
-def _package(config: Config) -> Package:
     design, name = configured_plane(config), collectives_name(config)
     return Package(
         name=name,
@@ -127,29 +97,3 @@ def _fields(design: PlaneDesign) -> Iterator[str]:
     for field, bits in design.params.fields:
         yield f"| {field} | {at} | {bits} |"
         at += bits
-
-
-def collective_blocks(config: Config) -> dict[str, Block]:
-    """Return the unit of the router with the most ports, its combiner, and the router beside it.
-
-    Raises
-    ------
-    UserError
-        Groups that do not fit the network, or a router that the hardware cannot be.
-    """
-    design = configured_plane(config)
-    p, ports = design.params, max(design.ports)
-    block = partial(Block, clocked=True, recipes=_RECIPES, efforts=False, clock_gates=True)
-    size = f"{ports} ports, {p.groups} groups, {p.width_bits} bits, {p.buffer_flits} flits"
-    found = [
-        block(
-            name="collective_unit", what=f"collective unit, {size}",
-            build=lambda: CollectiveUnit(params=p, ports=ports),
-        ),
-        block(
-            name="word_combiner", what=f"combines {ports} words of {p.width_bits} bits, between registers",
-            build=lambda: Registered(WordCombiner(words=ports, width_bits=p.width_bits)),
-        ),
-        router_blocks(config)["router"],
-    ]  # fmt: skip
-    return {each.name: each for each in found}

@@ -1,18 +1,15 @@
 """Everything that a user of the lookup engine needs, from one configuration: Verilog and what goes with it."""
 
 import dataclasses
-from pathlib import Path
 from typing import Any
 
 from hopforge.gen.design.configured import packaged_engine_parameters
 from hopforge.gen.packages.litex_module import litex_files
 from hopforge.gen.packages.package import (
     Package,
-    package_files,
     register_sections,
     register_table,
     registers_as_data,
-    write_package,
 )
 from hopforge.gen.packages.register_bus import bus_as_data, bus_introduction, bus_paths, interrupt_sections
 from hopforge.gen.registers.maps import register_map_files
@@ -24,7 +21,9 @@ from hopforge.model.lookup.params import LookupParams
 from hopforge.model.router.bus_space import lookup_space
 
 __all__ = [
-    "generate_lookup", "lookup_files", "lookup_package", "lookup_parameters_as_data", "top_name",
+    "lookup_name",
+    "lookup_package",
+    "lookup_parameters_as_data",
 ]  # fmt: skip
 
 _THROUGH = (("resp_ready", "req_ready"),)
@@ -35,45 +34,15 @@ request."""
 _DESCRIPTION = "Routing-cache lookup engine of one input port"
 
 
-def top_name(config: Config) -> str:
+def lookup_name(config: Config) -> str:
     """Name of the top module, and stem of every file."""
     return f"{config.name}_lookup"
-
-
-def generate_lookup(config: Config, folder: Path, *, period_ns: float | None = None) -> list[Path]:
-    """Write the engine of a configuration; the files appear together, complete.
-
-    Parameters
-    ----------
-    config : Config
-        Checked configuration.
-    folder : Path
-        For all files.
-    period_ns : float
-        Clock period of the constraints, ns; by default that of the package.
-
-    Returns
-    -------
-    list of Path
-        Verilog, lint waivers, constraints, FuseSoC core, register documentation, manifest.
-
-    Raises
-    ------
-    UserError
-        If the hardware cannot do what the configuration wants, or the folder cannot be written.
-    """
-    return write_package(lookup_files(config, period_ns=period_ns), folder)
-
-
-def lookup_files(config: Config, *, period_ns: float | None = None) -> dict[str, str]:
-    """Text of every generated file by its name, Verilog first."""
-    return package_files(lookup_package(config), period_ns=period_ns)
 
 
 def lookup_package(config: Config) -> Package:
     """Return what is generated of the engine of a configuration."""
     params, bus = packaged_engine_parameters(config), config.csr.bus
-    name, space = top_name(config), lookup_space(params)
+    name, space = lookup_name(config), lookup_space(params)
     registers = csr_map(params)
     component = lookup_engine(params=params) if bus == "native" else LookupOnBus(params=params, bus=bus)
     return Package(

@@ -3,17 +3,14 @@
 import json
 from collections.abc import Sequence
 from dataclasses import asdict
-from pathlib import Path
 from typing import Any
 
 from hopforge.gen.design.configured import NetworkDesign, acknowledge_setup, network_streams, whole_network_design
 from hopforge.gen.packages.package import (
     Package,
-    package_files,
     register_sections,
     register_table,
     registers_as_data,
-    write_package,
 )
 from hopforge.gen.packages.router import (
     ROUTER_PERIOD_NS,
@@ -32,43 +29,12 @@ from hopforge.model.router.links import topology_hosts
 from hopforge.model.router.reply_rules import reply_rules
 from hopforge.model.router.stream_params import StreamParams
 
-__all__ = ["generate_network", "network_component", "network_files", "network_name", "network_package"]
+__all__ = ["network_component", "network_name", "network_package"]
 
 
 def network_name(config: Config) -> str:
     """Name of the top module, and stem of every file."""
     return f"{config.name}_network"
-
-
-def generate_network(config: Config, folder: Path, *, period_ns: float | None = None) -> list[Path]:
-    """Write a configured network; the files appear together, complete.
-
-    Parameters
-    ----------
-    config : Config
-        Checked configuration.
-    folder : Path
-        For all files.
-    period_ns : float
-        Clock period of the constraints, ns; by default that of the package.
-
-    Returns
-    -------
-    list of Path
-        Verilog, lint waivers, constraints, FuseSoC core, register documentation, routers, (mode lookup) programs,
-        manifest.
-
-    Raises
-    ------
-    UserError
-        If the hardware cannot do what the configuration wants, or the folder cannot be written.
-    """
-    return write_package(network_files(config, period_ns=period_ns), folder)
-
-
-def network_files(config: Config, *, period_ns: float | None = None) -> dict[str, str]:
-    """Text of every generated file by its name, Verilog first."""
-    return package_files(network_package(config), period_ns=period_ns)
 
 
 def network_package(config: Config) -> Package:

@@ -1,14 +1,13 @@
 """The table of Q-adaptive of a configured dragonfly as a generated package."""
 
 import dataclasses
-from pathlib import Path
 
-from hopforge.gen.packages.package import Package, package_files, write_package
+from hopforge.gen.packages.package import Package
 from hopforge.hw.agents.q_table import QTable
 from hopforge.model.config import Config
 from hopforge.model.router.q_table import ANSWER_CYCLES, UPDATE_CYCLES, QTableParams
 
-__all__ = ["generate_q_table", "q_table_files", "q_table_name", "q_table_package"]
+__all__ = ["q_table_name", "q_table_package"]
 
 PERIOD_NS = 1.3
 """Clock period of the constraints: what a table for 72 hosts keeps at 45 nm."""
@@ -17,40 +16,6 @@ PERIOD_NS = 1.3
 def q_table_name(config: Config) -> str:
     """Name of the top module, and stem of every file."""
     return f"{config.name}_q_table"
-
-
-def generate_q_table(
-    config: Config, folder: Path, *, shared_read: bool = False, period_ns: float | None = None
-) -> list[Path]:
-    """Write the table of a configured dragonfly; the files appear together, complete.
-
-    Parameters
-    ----------
-    config : Config
-        Checked configuration: a dragonfly; rates and width of the estimates are those of section `routing`.
-    folder : Path
-        For all files.
-    shared_read : bool
-        One memory in place of two.
-    period_ns : float
-        Clock period of the constraints, ns; by default that of the package.
-
-    Returns
-    -------
-    list of Path
-        Verilog, lint waivers, constraints, FuseSoC core, documentation, manifest.
-
-    Raises
-    ------
-    UserError
-        A configuration that has no such table, or a folder that cannot be written.
-    """
-    return write_package(q_table_files(config, shared_read=shared_read, period_ns=period_ns), folder)
-
-
-def q_table_files(config: Config, *, shared_read: bool = False, period_ns: float | None = None) -> dict[str, str]:
-    """Text of every generated file by its name, Verilog first."""
-    return package_files(q_table_package(config, shared_read=shared_read), period_ns=period_ns)
 
 
 def q_table_package(config: Config, *, shared_read: bool = False) -> Package:

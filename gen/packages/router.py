@@ -3,7 +3,6 @@
 import dataclasses
 import json
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 from hopforge.gen.design.configured import router_design, stream_design
@@ -11,11 +10,9 @@ from hopforge.gen.packages.litex_module import litex_files
 from hopforge.gen.packages.lookup import lookup_parameters_as_data
 from hopforge.gen.packages.package import (
     Package,
-    package_files,
     register_sections,
     register_table,
     registers_as_data,
-    write_package,
 )
 from hopforge.gen.packages.register_bus import bus_as_data, bus_introduction, bus_paths, interrupt_sections
 from hopforge.gen.packages.stream_ports import stream_sections, streams_as_data
@@ -36,9 +33,7 @@ __all__ = [
     "ROUTER_PERIOD_NS",
     "engine_pages_as_data",
     "engine_sections",
-    "generate_router",
     "program_text",
-    "router_files",
     "router_name",
     "router_package",
     "router_parameters_as_data",
@@ -51,38 +46,6 @@ ROUTER_PERIOD_NS = 1.5
 def router_name(config: Config, router: int) -> str:
     """Name of the top module, and stem of every file."""
     return f"{config.name}_router{router}"
-
-
-def generate_router(config: Config, folder: Path, *, router: int = 0, period_ns: float | None = None) -> list[Path]:
-    """Write a router of a configured network; the files appear together, complete.
-
-    Parameters
-    ----------
-    config : Config
-        Checked configuration.
-    folder : Path
-        For all files.
-    router : int
-        Its number.
-    period_ns : float
-        Clock period of the constraints, ns; by default that of the package.
-
-    Returns
-    -------
-    list of Path
-        Verilog, lint waivers, constraints, FuseSoC core, register documentation, (mode lookup) program, manifest.
-
-    Raises
-    ------
-    UserError
-        If the hardware cannot do what the configuration wants, or the folder cannot be written.
-    """
-    return write_package(router_files(config, router=router, period_ns=period_ns), folder)
-
-
-def router_files(config: Config, *, router: int = 0, period_ns: float | None = None) -> dict[str, str]:
-    """Text of every generated file by its name, Verilog first."""
-    return package_files(router_package(config, router=router), period_ns=period_ns)
 
 
 def router_package(config: Config, *, router: int = 0) -> Package:

@@ -16,13 +16,13 @@ from typing import Any
 import pandas as pd
 
 from hopforge.gen.design.blocks import Block, lookup_blocks
+from hopforge.gen.design.collective_blocks import collective_blocks
 from hopforge.gen.design.configured import engine_parameters
 from hopforge.gen.design.inference_blocks import inference_blocks
 from hopforge.gen.design.q_table_blocks import q_table_blocks
 from hopforge.gen.design.router_blocks import allocator_blocks, router_blocks
+from hopforge.gen.design.rule_cache_blocks import rule_cache_blocks
 from hopforge.gen.design.service_host import acknowledge_blocks
-from hopforge.gen.packages.collectives import collective_blocks
-from hopforge.gen.packages.rule_cache import rule_cache_blocks
 from hopforge.gen.synth.cells import Library, gate_cell, read_library, reset_map
 from hopforge.gen.synth.result import SynthResult
 from hopforge.gen.synth.timing import OUTSIDE_NS, abc_path, timed

@@ -9,12 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hopforge.gen.design.blocks import Block
-from hopforge.gen.packages.lookup import lookup_package
-from hopforge.gen.packages.network import network_package
 from hopforge.gen.packages.package import Package, package_constraints
-from hopforge.gen.packages.q_table import q_table_package
-from hopforge.gen.packages.router import router_package
-from hopforge.gen.packages.rule_cache import rule_cache_package
+from hopforge.gen.packages.parts import PARTS
 from hopforge.gen.synth.area_and_delay import synthesize
 from hopforge.gen.synth.cells import Library
 from hopforge.gen.synth.timing import netlist_ports
@@ -23,16 +19,7 @@ from hopforge.model.config import Config
 from hopforge.model.errors import UserError
 from hopforge.model.output.results import staged
 
-__all__ = ["PARTS", "TimingReport", "check_timing"]
-
-PARTS: dict[str, Callable[[Config], Package]] = {
-    "lookup": lookup_package,
-    "router": router_package,
-    "network": network_package,
-    "q_table": q_table_package,
-    "rule_cache": rule_cache_package,
-}
-"""What has constraints, by the name of the part."""
+__all__ = ["TimingReport", "check_timing"]
 
 _MEMORY_INPUT_NS, _MEMORY_OUTPUT_NS = 0.1, 0.04  # as in gen.synth.timing
 _STA_TIMEOUT_S = 600
@@ -175,7 +162,7 @@ def check_timing(
         log = done.stdout + done.stderr
         (place / f"{package.name}.log").write_text(log)
         (place / "cells.lib").unlink()
-    return _report(package, log, period_ns, mapped.recipe)
+    return _report(package, log, period_ns, mapped.recipe, netlist)
 
 
 def _script(name: str, netlist: str) -> str:
@@ -207,7 +194,7 @@ def _script(name: str, netlist: str) -> str:
     return "\n".join(lines)
 
 
-def _report(package: Package, log: str, period_ns: float, recipe: str) -> TimingReport:
+def _report(package: Package, log: str, period_ns: float, recipe: str, netlist: str) -> TimingReport:
     parts = re.split(r"^(CONSTRAINTS|MEMORIES|SETUP|THROUGH|CONSTANT|SLOWEST|END)$", log, flags=re.MULTILINE)
     said = dict(zip(parts[1::2], parts[2::2], strict=True))
     slack = re.search(r"^\s*(-?[\d.]+)\s+slack", said.get("SLOWEST", ""), re.MULTILINE)
@@ -222,11 +209,17 @@ def _report(package: Package, log: str, period_ns: float, recipe: str) -> Timing
     ends = tuple(re.findall(r"^(?:Startpoint|Endpoint): (\S+)", said["SLOWEST"], re.MULTILINE))
     unconstrained = dict.fromkeys(re.findall(r"^  (\S+)", said["SETUP"], re.MULTILINE))
     constant = set(re.findall(r"^TO (\S+)\nNo paths found", said["CONSTANT"], re.MULTILINE))
+    if unconstrained:
+        constant |= _tied(netlist)
     return TimingReport(
         name=package.name,
         warnings=tuple(line for line in said["CONSTRAINTS"].splitlines() if line.strip()),
         # the clock of a memory is an output, too
-        unconstrained=tuple(end for end in unconstrained if end not in constant and not end.endswith(".clk")),
+        unconstrained=tuple(
+            end
+            for end in unconstrained
+            if not constant & {end, end.replace("\\", "")} and not end.endswith(".clk")
+        ),
         through=frozenset(through),
         declared=frozenset(package.through),
         slack_ns=float(slack[1]),
@@ -234,6 +227,15 @@ def _report(package: Package, log: str, period_ns: float, recipe: str) -> Timing
         path=ends,
         recipe=recipe,
     )
+
+
+def _tied(netlist: str) -> set[str]:
+    """Pins of cells with a constant, to which there is no path: `instance/pin`, without the signs that escape names."""
+    found = set()
+    for instance in re.finditer(r"^ +\S+ (\S+) +\(\n((?: +\.\w+\(.*\),?\n)+) *\);", netlist, re.MULTILINE):
+        for pin in re.findall(r"\.(\w+)\(1'[hb][01x]\)", instance[2]):
+            found.add(f"{instance[1]}/{pin}".replace("\\", ""))
+    return found
 
 
 def _port(name: str) -> str:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from hopforge.gen.packages.lookup import top_name
+from hopforge.gen.packages.lookup import lookup_name
 from hopforge.gen.verilog.writer import to_verilog
 from hopforge.hw.lookup.engine import lookup_engine
 from hopforge.model.config import Config
@@ -121,7 +121,7 @@ def cosim(
     """
     simulator = chosen_simulator(config, simulator)
     folder = output
-    (params, registers), top = prepare_engine(config), top_name(config)
+    (params, registers), top = prepare_engine(config), lookup_name(config)
     traffic = engine_traffic(config, lookups or config.cosim.lookups, config.seed if seed is None else seed)
     start = time.perf_counter()
     recorded = stimulus(params, traffic, registers)

@@ -13,7 +13,8 @@ from shlex import quote
 from typing import Protocol
 
 from hopforge.gen.design.configured import engine_parameters
-from hopforge.gen.packages.lookup import lookup_files, top_name
+from hopforge.gen.packages.lookup import lookup_name
+from hopforge.gen.packages.parts import part_files
 from hopforge.gen.synth.area_and_delay import synthesize_config
 from hopforge.gen.synth.result import SynthResult
 from hopforge.gen.verilog.lint import LintReport, lint_text
@@ -234,9 +235,9 @@ def _as_json(config: Config) -> str:
 
 def _hardware(variant: Variant, place: Path, build: Path | None, watch: _Watch) -> None:
     """Generate into `place`; simulate in `build`, which keeps the logs whatever happens (None: do not simulate)."""
-    config, top = variant.config, top_name(variant.config)
+    config, top = variant.config, lookup_name(variant.config)
     watch.begin(f"Verilog, {variant.label}")
-    variant.files = lookup_files(config)
+    variant.files = part_files(config, "lookup")
     (place / "verilog").mkdir()
     for name, text in variant.files.items():
         (place / "verilog" / name).write_text(text, encoding="utf-8")
@@ -377,7 +378,7 @@ def _lint_fact(variants: Sequence[Variant]) -> Fact:
 def _hardware_rows(variants: Sequence[Variant]) -> Mapping[str, list[object]]:
     rows: dict[str, list[object]] = {}
     measures: dict[str, Callable[[Variant], object]] = {
-        "top module": lambda variant: top_name(variant.config),
+        "top module": lambda variant: lookup_name(variant.config),
         "key functions": lambda variant: ", ".join(engine_parameters(variant.config).functions),
         "lines of Verilog": lambda variant: next(iter(variant.files.values())).count("\n"),
         "modules": lambda variant: sum(line.startswith("module ") for line in _verilog(variant).splitlines()),

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from hopforge.gen.packages.rule_cache import rule_cache_blocks
+from hopforge.gen.design.rule_cache_blocks import rule_cache_blocks
 from hopforge.gen.synth.area_and_delay import synthesize
 from hopforge.gen.synth.cells import read_library
 from hopforge.hw.parts.sram import Sram

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import pandas as pd
 from matplotlib.figure import Figure
 
-from hopforge.gen.packages.collectives import collective_blocks
+from hopforge.gen.design.collective_blocks import collective_blocks
 from hopforge.gen.synth.area_and_delay import synthesize
 from hopforge.gen.synth.cells import read_library
 from hopforge.model.config import Config, parse_config

@@ -2,38 +2,28 @@
 
 import os
 import tempfile
-from collections.abc import Callable, Mapping
-from importlib import import_module
+from collections.abc import Mapping
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any
 
 from hopforge.api.configuration import Configuration, configuration
 from hopforge.api.errors import a_number, number_within, yes_or_no
 from hopforge.api.result import Call, called, html_rows, refuse_unknown
 from hopforge.api.writing import forced
+from hopforge.gen.packages.parts import generate_part
+from hopforge.gen.packages.tables import generate_tables
 from hopforge.model.errors import UserError
 from hopforge.model.output.results import staged
 
 __all__ = ["GeneratedFiles", "generate"]
 
 
-class _Part(NamedTuple):
-    """What can be generated: the function that writes it, and the options that it takes."""
-
-    place: str
-    options: tuple[str, ...]
-
-
-_PARTS = {
-    "lookup": _Part("hopforge.gen.packages.lookup:generate_lookup", ("period_ns",)),
-    "router": _Part("hopforge.gen.packages.router:generate_router", ("period_ns", "router")),
-    "network": _Part("hopforge.gen.packages.network:generate_network", ("period_ns",)),
-    "tables": _Part("hopforge.gen.packages.tables:generate_tables", ()),
-    "q-table": _Part("hopforge.gen.packages.q_table:generate_q_table", ("period_ns", "shared_read")),
-    "collectives": _Part("hopforge.gen.packages.collectives:generate_collectives", ("period_ns",)),
-    "rule-cache": _Part("hopforge.gen.packages.rule_cache:generate_rule_cache", ("period_ns",)),
-}
+_OPTIONS = {
+    "lookup": ("period_ns",), "router": ("period_ns", "router"), "network": ("period_ns",), "tables": (),
+    "q-table": ("period_ns", "shared_read"), "collectives": ("period_ns",), "rule-cache": ("period_ns",),
+}  # fmt: skip
+"""What can be generated → the options that it takes."""
 
 
 class GeneratedFiles:
@@ -132,23 +122,26 @@ def generate(
     UserError
         The hardware cannot do what the configuration wants, or an option is not for this part.
     """
-    if what not in _PARTS:
-        refuse_unknown("what", str(what), _PARTS)
+    if what not in _OPTIONS:
+        refuse_unknown("what", str(what), _OPTIONS)
     given = {
         "router": number_within("router", router, 0), "period_ns": a_number("period_ns", period_ns, float),
         "shared_read": None if shared_read is None else yes_or_no("shared_read", shared_read),
     }  # fmt: skip
     options = {name: value for name, value in given.items() if value is not None}
     for name in options:
-        if name not in _PARTS[what].options:
-            parts = " or ".join(part for part, each in _PARTS.items() if name in each.options)
+        if name not in _OPTIONS[what]:
+            parts = " or ".join(part for part, names in _OPTIONS.items() if name in names)
             raise UserError(f"{name} is for {parts} only, not for {what}")
-    with called(configuration(config), f"gen {what}", "generate", what=what, **options) as call:
-        module, function = _PARTS[what].place.split(":")
-        write: Callable[..., Any] = getattr(import_module(module), function)
-        with tempfile.TemporaryDirectory(prefix="hopforge-") as name:
-            folder = Path(name) / "files"
-            write(call.config, folder, **options)
-            paths = sorted(path for path in folder.rglob("*") if path.is_file())
-            files = {path.relative_to(folder).as_posix(): path.read_bytes() for path in paths}
+    with (
+        called(configuration(config), f"gen {what}", "generate", what=what, **options) as call,
+        tempfile.TemporaryDirectory(prefix="hopforge-") as name,
+    ):
+        folder = Path(name) / "files"
+        if what == "tables":
+            generate_tables(call.config, folder)
+        else:
+            generate_part(call.config, what.replace("-", "_"), folder, **options)
+        paths = sorted(path for path in folder.rglob("*") if path.is_file())
+        files = {path.relative_to(folder).as_posix(): path.read_bytes() for path in paths}
     return GeneratedFiles(call, files)

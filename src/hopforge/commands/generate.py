@@ -9,6 +9,21 @@ from hopforge.commands.configuration import read, say_missing, say_unused
 from hopforge.commands.terminal import ConfigPath, output_folder, progress_bar, working
 
 
+def _generate(part: str, config: Path, output: Path | None, period_ns: float | None, **options: int) -> None:
+    """Write a part with the options of its command, and say where."""
+    from hopforge.gen.packages.parts import generate_part
+
+    command = f"gen {part.replace('_', '-')}"
+    checked, folder = read(config, command), output_folder(output, command, config)
+    with working():
+        paths = generate_part(checked, part, folder, period_ns=period_ns, **options)
+    for path in paths:
+        typer.echo(str(path))
+    if part == "rule_cache":
+        say_missing(config, checked, part)
+    say_unused(checked, command)
+
+
 def gen_lookup(
     config: ConfigPath,
     *,
@@ -27,14 +42,7 @@ def gen_lookup(
 
     hopforge gen lookup configs/demo.yml
     """
-    from hopforge.gen.packages.lookup import generate_lookup
-
-    checked, folder = read(config, "gen lookup"), output_folder(output, "gen lookup", config)
-    with working():
-        paths = generate_lookup(checked, folder, period_ns=period_ns)
-    for path in paths:
-        typer.echo(str(path))
-    say_unused(checked, "gen lookup")
+    _generate("lookup", config, output, period_ns)
 
 
 def gen_router(
@@ -57,14 +65,7 @@ def gen_router(
 
     hopforge gen router configs/router_lookup.yml --router 5
     """
-    from hopforge.gen.packages.router import generate_router
-
-    checked, folder = read(config, "gen router"), output_folder(output, "gen router", config)
-    with working():
-        paths = generate_router(checked, folder, router=router, period_ns=period_ns)
-    for path in paths:
-        typer.echo(str(path))
-    say_unused(checked, "gen router")
+    _generate("router", config, output, period_ns, router=router)
 
 
 def gen_network(
@@ -85,14 +86,7 @@ def gen_network(
 
     hopforge gen network configs/cosim/mesh2x2.yml
     """
-    from hopforge.gen.packages.network import generate_network
-
-    checked, folder = read(config, "gen network"), output_folder(output, "gen network", config)
-    with working():
-        paths = generate_network(checked, folder, period_ns=period_ns)
-    for path in paths:
-        typer.echo(str(path))
-    say_unused(checked, "gen network")
+    _generate("network", config, output, period_ns)
 
 
 def gen_q_table(
@@ -116,14 +110,7 @@ def gen_q_table(
 
     hopforge gen q-table configs/q_table72.yml
     """
-    from hopforge.gen.packages.q_table import generate_q_table
-
-    checked, folder = read(config, "gen q-table"), output_folder(output, "gen q-table", config)
-    with working():
-        paths = generate_q_table(checked, folder, shared_read=shared_read, period_ns=period_ns)
-    for path in paths:
-        typer.echo(str(path))
-    say_unused(checked, "gen q-table")
+    _generate("q_table", config, output, period_ns, shared_read=shared_read)
 
 
 def gen_collectives(
@@ -145,14 +132,7 @@ def gen_collectives(
 
     hopforge gen collectives configs/collective_plane.yml
     """
-    from hopforge.gen.packages.collectives import generate_collectives
-
-    checked, folder = read(config, "gen collectives"), output_folder(output, "gen collectives", config)
-    with working():
-        paths = generate_collectives(checked, folder, period_ns=period_ns)
-    for path in paths:
-        typer.echo(str(path))
-    say_unused(checked, "gen collectives")
+    _generate("collectives", config, output, period_ns)
 
 
 def gen_rule_cache(
@@ -173,15 +153,7 @@ def gen_rule_cache(
 
     hopforge gen rule-cache configs/rule_cache.yml
     """
-    from hopforge.gen.packages.rule_cache import generate_rule_cache
-
-    checked, folder = read(config, "gen rule-cache"), output_folder(output, "gen rule-cache", config)
-    with working():
-        paths = generate_rule_cache(checked, folder, period_ns=period_ns)
-    for path in paths:
-        typer.echo(str(path))
-    say_missing(config, checked, "rule_cache")
-    say_unused(checked, "gen rule-cache")
+    _generate("rule_cache", config, output, period_ns)
 
 
 def gen_tables(

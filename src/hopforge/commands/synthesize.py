@@ -25,7 +25,9 @@ def timing(
     config: ConfigPath,
     *,
     liberty: Annotated[Path, typer.Option(metavar="FILE", help="Cell library (.lib, .lib.gz).")],
-    part: Annotated[str, typer.Option(help="lookup, router (number 0), network, q_table or rule_cache.")] = "lookup",
+    part: Annotated[
+        str, typer.Option(help="lookup, router (number 0), network, q_table, collectives, rule_cache.")
+    ] = "lookup",
     period_ns: Annotated[
         float | None, typer.Option("--period-ns", help="Clock period in the constraints (default: the package's).")
     ] = None,

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from hopforge.gen.packages.lookup import generate_lookup
+from hopforge.gen.packages.parts import generate_part
 from hopforge.gen.packages.smoke_bench import smoke_bench
 from hopforge.model.config import parse_config
 
@@ -20,7 +20,7 @@ def package(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("package")
     lookup = {"cache": {"entries": 8, "ways": 2}, "mshrs": 1, "tcam": {"rows": 2}}
     content = {"name": "small", "topology": {"kind": "torus", "radices": [4, 4]}, "lookup": lookup}
-    generate_lookup(parse_config(json.dumps(content)), folder / "core")
+    generate_part(parse_config(json.dumps(content)), "lookup", folder / "core")
     return folder
 
 

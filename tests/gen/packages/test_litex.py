@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from hopforge.gen.packages.package import write_package
-from hopforge.gen.packages.router import router_files
+from hopforge.gen.packages.parts import part_files
 from hopforge.model.config import parse_config
 
 TEXT = "{name: small, topology: {kind: mesh, radices: [2, 2]}, router: {vcs: 2, buffer_flits: 3}, csr: {bus: BUS}}"
@@ -29,8 +29,8 @@ endmodule
 
 
 def test_only_wishbone_has_one() -> None:
-    assert "small_router0_litex.py" not in router_files(parse_config(TEXT.replace("BUS", "apb")))
-    text = router_files(parse_config(TEXT.replace("BUS", "wishbone")))["small_router0_litex.py"]
+    assert "small_router0_litex.py" not in part_files(parse_config(TEXT.replace("BUS", "apb")), "router")
+    text = part_files(parse_config(TEXT.replace("BUS", "wishbone")), "router")["small_router0_litex.py"]
     compile(text, "small_router0_litex.py", "exec")
     assert '("port__0__in_flit", 67, "i"),' in text and "SIZE = 0x20000" in text
     assert not any(f'("{port}"' in text for port in ("clk", "irq", "s_wb_ack"))
@@ -42,7 +42,7 @@ def test_only_wishbone_has_one() -> None:
 def test_litex_elaborates_it_and_reads_its_id(tmp_path: Path) -> None:
     from migen.fhdl.verilog import convert
 
-    write_package(router_files(parse_config(TEXT.replace("BUS", "wishbone"))), tmp_path)
+    write_package(part_files(parse_config(TEXT.replace("BUS", "wishbone")), "router"), tmp_path)
     spec = importlib.util.spec_from_file_location("small_litex", tmp_path / "small_router0_litex.py")
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)

@@ -13,7 +13,8 @@ import yaml
 from amaranth.hdl import Module, Signal
 from amaranth.lib.wiring import Component, In, Out
 
-from hopforge.gen.packages.lookup import generate_lookup, lookup_files, top_name
+from hopforge.gen.packages.lookup import lookup_name
+from hopforge.gen.packages.parts import generate_part, part_files
 from hopforge.gen.verilog.lint import WAIVERS, lint_text, waiver_file
 from hopforge.gen.verilog.writer import to_verilog
 from hopforge.model.config import load_config, parse_config
@@ -31,7 +32,7 @@ def config(**lookup):
 
 @pytest.fixture(scope="module")
 def files():
-    return lookup_files(config())
+    return part_files(config(), "lookup")
 
 
 class TestLookupFiles:
@@ -39,8 +40,8 @@ class TestLookupFiles:
     def test_same_bytes_with_other_hash_seeds(self, files):
         yaml_text = '{"name": "small", "topology": {"kind": "torus", "radices": [4, 4]}, "lookup": {}}'
         script = (
-            "import hashlib, sys; from hopforge.gen.packages.lookup import lookup_files;"
-            "from hopforge.model.config import parse_config; files = lookup_files(parse_config(sys.argv[1]));"
+            "import hashlib, sys; from hopforge.gen.packages.parts import part_files;"
+            "from hopforge.model.config import parse_config; files = part_files(parse_config(sys.argv[1]), 'lookup');"
             "print(hashlib.sha256(repr(files).encode()).hexdigest())"
         )
         expected = hashlib.sha256(repr(files).encode()).hexdigest()
@@ -101,13 +102,13 @@ class TestLookupFiles:
     def test_period(self):
         for period in (0.0, -1.0, float("inf"), float("nan")):
             with pytest.raises(UserError, match=f"the clock period must be above 0 ns and finite, not {period:g}"):
-                lookup_files(config(), period_ns=period)
-        assert "-period 0.43 " in lookup_files(config(), period_ns=0.43)["small_lookup.sdc"]
+                part_files(config(), "lookup", period_ns=period)
+        assert "-period 0.43 " in part_files(config(), "lookup", period_ns=0.43)["small_lookup.sdc"]
 
 
 class TestGenerateLookup:
     def test_writes_all_files(self, tmp_path, files):
-        paths = generate_lookup(config(), tmp_path / "out")
+        paths = generate_part(config(), "lookup", tmp_path / "out")
         assert {path.name: path.read_text() for path in paths} == files
         assert sorted(path.name for path in (tmp_path / "out").iterdir()) == sorted(files)
 
@@ -117,17 +118,17 @@ class TestGenerateLookup:
 
         monkeypatch.setattr("hopforge.gen.packages.package._core", broken)
         with pytest.raises(UserError):
-            generate_lookup(config(), tmp_path / "out")
+            generate_part(config(), "lookup", tmp_path / "out")
         assert not (tmp_path / "out").exists()
 
     def test_a_place_that_is_a_file(self, tmp_path):
         (tmp_path / "out").write_text("")
         with pytest.raises(UserError, match="cannot write results"):
-            generate_lookup(config(), tmp_path / "out")
+            generate_part(config(), "lookup", tmp_path / "out")
 
     def test_an_engine_without_cache(self):
         with pytest.raises(UserError, match=r"cache\.enabled: must be true for a lookup engine in hardware"):
-            generate_lookup(config(cache={"enabled": False}), Path("unused"))
+            generate_part(config(cache={"enabled": False}), "lookup", Path("unused"))
 
 
 class TestLint:
@@ -139,7 +140,7 @@ class TestLint:
     ])  # fmt: skip
     def test_shipped_engines_are_clean(self, name):
         checked = load_config(CONFIGS / name)
-        report = lint_text(lookup_files(checked)[f"{top_name(checked)}.sv"], top_name(checked))
+        report = lint_text(part_files(checked, "lookup")[f"{lookup_name(checked)}.sv"], lookup_name(checked))
         assert report.findings == ()
         assert report.missing is None, "slang looked too"
         assert report.waived
@@ -159,7 +160,7 @@ class TestLint:
     )
     def test_other_engines_are_clean(self, lookup):
         checked = config(**lookup)
-        report = lint_text(lookup_files(checked)[f"{top_name(checked)}.sv"], top_name(checked))
+        report = lint_text(part_files(checked, "lookup")[f"{lookup_name(checked)}.sv"], lookup_name(checked))
         assert report.findings == ()
 
     @pytest.mark.parametrize(

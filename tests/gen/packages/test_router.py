@@ -12,8 +12,7 @@ import pytest
 from typer.testing import CliRunner
 
 from hopforge.cli import app
-from hopforge.gen.packages.network import network_files
-from hopforge.gen.packages.router import generate_router, router_files
+from hopforge.gen.packages.parts import generate_part, part_files
 from hopforge.gen.tools.yosys import run_yosys
 from hopforge.gen.verilog.lint import lint_text
 from hopforge.gen.verilog.writer import to_rtlil, to_verilog
@@ -40,23 +39,23 @@ def lookup_config(kind: str) -> Config:
 
 @pytest.fixture(scope="module")
 def router() -> dict[str, str]:
-    return router_files(lookup_config("flops"), router=3)
+    return part_files(lookup_config("flops"), "router", router=3)
 
 
 @pytest.fixture(scope="module")
 def network() -> dict[str, str]:
-    return network_files(lookup_config("external"))
+    return part_files(lookup_config("external"), "network")
 
 
 class TestFiles:
     @pytest.mark.study
     def test_same_bytes_with_another_hash_seed(self) -> None:
         script = (
-            "import hashlib, sys; from hopforge.gen.packages.network import network_files;"
-            "from hopforge.model.config import parse_config; files = network_files(parse_config(sys.argv[1]));"
+            "import hashlib, sys; from hopforge.gen.packages.parts import part_files;"
+            "from hopforge.model.config import parse_config; files = part_files(parse_config(sys.argv[1]), 'network');"
             "print(hashlib.sha256(repr(files).encode()).hexdigest())"
         )
-        found = hashlib.sha256(repr(network_files(parse_config(TABLE))).encode()).hexdigest()
+        found = hashlib.sha256(repr(part_files(parse_config(TABLE), "network")).encode()).hexdigest()
         done = subprocess.run(
             [sys.executable, "-c", script, TABLE], env={**os.environ, "PYTHONHASHSEED": "5"}, capture_output=True,
             text=True, check=True,
@@ -195,7 +194,7 @@ def test_shared_parts_are_the_same_gates(tmp_path: Path) -> None:
 )
 def test_what_cannot_be_built_is_named(text: str, router: int, message: str, tmp_path: Path) -> None:
     with pytest.raises(UserError, match=f"^{re.escape(message)}"):
-        generate_router(parse_config(text), tmp_path / "out", router=router)
+        generate_part(parse_config(text), "router", tmp_path / "out", router=router)
     assert not (tmp_path / "out").exists()
 
 
@@ -228,7 +227,7 @@ QUALITY = (
 @pytest.mark.parametrize("text", [TABLE, LOOKUP.replace("KIND", "flops"), QUALITY])
 def test_no_instance_has_the_name_of_a_port_of_its_module(text: str) -> None:
     """A name inside that is also one of the scope around it is a warning of Verilator (VARHIDDEN)."""
-    verilog = next(iter(network_files(parse_config(text)).values()))
+    verilog = next(iter(part_files(parse_config(text), "network").values()))
     ports = {
         name: set(re.findall(r"^ +(?:in|out)put .*?(\w+),?$", head, re.MULTILINE))
         for name, head in re.findall(r"^module (\w+)\((.*?)\);", verilog, re.MULTILINE | re.DOTALL)

@@ -4,7 +4,8 @@ import json
 
 import pytest
 
-from hopforge.gen.packages.rule_cache import rule_cache_files, rule_cache_name
+from hopforge.gen.packages.parts import part_files
+from hopforge.gen.packages.rule_cache import rule_cache_name
 from hopforge.gen.verilog.lint import lint_text
 from hopforge.model.config import parse_config
 
@@ -21,4 +22,4 @@ def test_shapes_are_clean(keys: dict[str, object], policy: str) -> None:
     content = {"name": "x", "topology": {"kind": "mesh", "radices": [2]}, "rule_cache": {**keys, "policy": policy}}
     config = parse_config(json.dumps(content))
     name = rule_cache_name(config)
-    assert lint_text(rule_cache_files(config)[f"{name}.sv"], name).findings == ()
+    assert lint_text(part_files(config, "rule_cache")[f"{name}.sv"], name).findings == ()

@@ -5,8 +5,7 @@ import json
 import pytest
 
 from hopforge.gen.fpga.board_design import network_on_board_design
-from hopforge.gen.packages.network import network_files
-from hopforge.gen.packages.router import router_files
+from hopforge.gen.packages.parts import part_files
 from hopforge.gen.verilog.lint import lint_text
 from hopforge.model.config import parse_config
 from hopforge.model.config.uses import unused_sections
@@ -19,7 +18,8 @@ FAT_TREE = (
 
 
 def test_package_names_ports_and_registers() -> None:
-    files = router_files(parse_config(MESH.replace("ROUTER", "host_ports: axi_stream, stream_beats: 3")), router=1)
+    config = parse_config(MESH.replace("ROUTER", "host_ports: axi_stream, stream_beats: 3"))
+    files = part_files(config, "router", router=1)
     manifest = json.loads(files["small_router1.json"])
     hosts = [port for port, end in enumerate(manifest["place"]["ports"]) if end is not None and end.startswith("host")]
     others = [port for port in range(manifest["parameters"]["ports"]) if port not in hosts]
@@ -56,12 +56,12 @@ def test_what_leaves_the_adapters_out_says_so(command: str, unused: list[str]) -
 )
 def test_what_does_not_fit_is_refused(text: str, router: str, message: str) -> None:
     with pytest.raises(UserError, match=message):
-        router_files(parse_config(text.replace("ROUTER", router)), router=9 if text == FAT_TREE else 0)
+        part_files(parse_config(text.replace("ROUTER", router)), "router", router=9 if text == FAT_TREE else 0)
 
 
 def test_a_network_has_streams_at_every_host() -> None:
     text = MESH.replace("ROUTER", "flit_bits: 96, buffer_flits: 2, host_ports: axi_stream, stream_beats: 3")
-    files = network_files(parse_config(text))
+    files = part_files(parse_config(text), "network")
     manifest = json.loads(files["small_network.json"])
     adapters = manifest["streams"]["adapters"]
     assert [(each["host"], each["router"], each["port"]) for each in adapters] == [
@@ -78,7 +78,7 @@ def test_a_network_has_streams_at_every_host() -> None:
 
 
 def test_a_network_may_have_routers_without_hosts() -> None:
-    files = network_files(parse_config(FAT_TREE.replace("ROUTER", "host_ports: axi_stream")))
+    files = part_files(parse_config(FAT_TREE.replace("ROUTER", "host_ports: axi_stream")), "network")
     manifest = json.loads(files["small_network.json"])
     at = [adapter["router"] for adapter in manifest["streams"]["adapters"]]
     assert len(at) == len(manifest["hosts"]) and len(set(at)) < len(json.loads(files["small_network_routers.json"]))
@@ -97,7 +97,7 @@ def test_a_network_may_have_routers_without_hosts() -> None:
 def test_what_a_network_cannot_have_is_refused(more: str, message: str) -> None:
     one_host = MESH.replace("hosts_per_router: 2", "hosts_per_router: 1").replace("ROUTER", "host_ports: axi_stream")
     with pytest.raises(UserError, match=message):
-        network_files(parse_config(f"{one_host[:-1]}, {more}}}"))
+        part_files(parse_config(f"{one_host[:-1]}, {more}}}"), "network")
 
 
 def test_boards_have_hosts_of_their_own() -> None:

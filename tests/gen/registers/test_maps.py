@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from hopforge.gen.packages.lookup import lookup_files
+from hopforge.gen.packages.parts import part_files
 from hopforge.gen.registers.maps import register_map_files
 from hopforge.model.config import parse_config
 from hopforge.model.lookup.params import LookupParams
@@ -138,7 +138,7 @@ def test_they_are_in_the_package() -> None:
     topology = {"kind": "torus", "radices": [4, 4]}
     lookup = {"cache": {"entries": 8, "ways": 2}, "mshrs": 1, "tcam": {"rows": 2}}
     content = {"name": "small", "topology": topology, "lookup": lookup, "csr": {"bus": "wishbone"}}
-    files = lookup_files(parse_config(json.dumps(content)))
+    files = part_files(parse_config(json.dumps(content)), "lookup")
     manifest = json.loads(files["small_lookup.json"])
     assert {"small_lookup.rdl", "small_lookup.svd", "small_lookup.h"} <= set(manifest["files"])
     assert "INT_STATUS" in files["small_lookup.rdl"] and "irq" in files["small_lookup.svd"]

@@ -8,10 +8,10 @@ import pytest
 from amaranth.hdl import Fragment
 
 from hopforge.gen.packages.constraints import constraints_as_data, constraints_text
-from hopforge.gen.packages.lookup import lookup_files
 from hopforge.gen.packages.package import package_constraints
+from hopforge.gen.packages.parts import PARTS, part_files
 from hopforge.gen.synth.cells import Library
-from hopforge.gen.synth.package_timing import PARTS, check_timing
+from hopforge.gen.synth.package_timing import check_timing
 from hopforge.gen.tools.abc_recipes import RECIPES
 from hopforge.model.config import parse_config
 from hopforge.model.errors import UserError
@@ -31,6 +31,8 @@ CONFIGS = {
     "router": ROUTERS,
     "network": ROUTERS,
     "q_table": "name: small\ntopology: {kind: dragonfly, p: 1, a: 2, h: 1}\n",
+    "collectives": "name: small\ntopology: {kind: mesh, radices: [2]}\n"
+    "collective_plane: {width_bits: 8, buffer_flits: 1, max_groups: 1, sequence_bits: 1}\n",
     "rule_cache": "name: small\ntopology: {kind: mesh, radices: [2]}\n"
     "rule_cache: {entries: 2, rows: 3, address_bits: 4, output_bits: 2, id_bits: 1}\n",
 }
@@ -126,11 +128,13 @@ def test_a_path_that_the_manifest_does_not_name(monkeypatch):
 
 
 def test_the_manifest_says_what_the_constraints_say():
-    for part, period in (("lookup", 1.0), ("router", 1.5), ("network", 1.5), ("q_table", 1.3), ("rule_cache", 1.5)):
+    periods = {"lookup": 1.0, "q_table": 1.3}
+    for part in PARTS:
+        period = periods.get(part, 1.5)
         package = PARTS[part](parse_config(CONFIGS[part]))
         assert f"create_clock -name clk -period {period:g} " in package_constraints(package)
         Fragment.get(package.component, None)  # only its ports are wanted, but Amaranth warns of what is not elaborated
-    files = lookup_files(parse_config(CONFIGS["lookup"]), period_ns=2.0)
+    files = part_files(parse_config(CONFIGS["lookup"]), "lookup", period_ns=2.0)
     said = json.loads(files["small_lookup.json"])["constraints"]
     assert said == constraints_as_data(2.0, [("resp_ready", "req_ready")])
     (path,) = said["combinational"]
@@ -144,7 +148,8 @@ def test_the_manifest_says_what_the_constraints_say():
 
 def test_parts_and_tools_have_names(monkeypatch, tmp_path):
     config = parse_config(CONFIGS["lookup"])
-    with pytest.raises(UserError, match="part must be one of lookup, router, network, q_table, rule_cache, not 'tcam'"):
+    parts = "lookup, router, network, q_table, collectives, rule_cache"
+    with pytest.raises(UserError, match=f"part must be one of {parts}, not 'tcam'"):
         check_timing(config, "tcam", library())
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(UserError, match=r"timing needs OpenSTA \(sta\), which is missing: apt-get install opensta"):

@@ -139,10 +139,10 @@ def test_ports_stand_as_declared() -> None:
 def test_the_text_is_the_same_everywhere(tmp_path: Path) -> None:
     """Other hash seeds, folders and places of the package; nothing of them is in the text."""
     program = (
-        "import sys; from hopforge.gen.packages.router import router_files\n"
+        "import sys; from hopforge.gen.packages.parts import part_files\n"
         "from hopforge.model.config import parse_config\n"
         "text = 'name: x\\ntopology: {kind: mesh, radices: [2, 2]}\\nrouter: {vcs: 2, buffer_flits: 2}\\n'\n"
-        "sys.stdout.write(router_files(parse_config(text), router=1)['x_router1.sv'])"
+        "sys.stdout.write(part_files(parse_config(text), 'router', router=1)['x_router1.sv'])"
     )
     texts = set()
     package = Path(verilog.__file__).resolve().parents[2]

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 from amaranth.sim import Simulator
 
-from hopforge.gen.packages.collectives import collectives_files, plane_component
+from hopforge.gen.packages.collectives import plane_component
+from hopforge.gen.packages.parts import part_files
 from hopforge.hw.collectives.network import CollectiveNetwork
 from hopforge.hw.collectives.unit import CollectiveUnit
 from hopforge.hw.collectives.word_combiner import WordCombiner
@@ -121,7 +122,7 @@ def test_generated_files_say_what_software_writes() -> None:
     import json
 
     config = parse_config(f"name: small\n{CASES['one group, one flit, wide words'][0]}\n")
-    files = collectives_files(config)
+    files = part_files(config, "collectives")
     trees = json.loads(files["small_collectives_trees.json"])
     assert trees["groups"] == [{"group": 0, "root": 1, "depth": 1, "hosts": [0, 2]}]
     # ports: the host, then the neighbours

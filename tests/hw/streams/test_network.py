@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from hopforge.gen.packages.network import network_files
+from hopforge.gen.packages.parts import part_files
 from hopforge.model.config import parse_config
 
 sys.path.insert(0, str(Path(__file__).parent))  # of the bench, which runs inside of the simulator
@@ -36,7 +36,7 @@ def test_packets_between_hosts(name: str, tmp_path: Path) -> None:
     from cocotb_tools.runner import get_runner
 
     text, packets = NETWORKS[name]
-    files = network_files(parse_config(text))
+    files = part_files(parse_config(text), "network")
     (tmp_path / "quad.sv").write_text(files["quad_network.sv"])
     manifest = json.loads(files["quad_network.json"])
     programs = json.loads(files["quad_network_program.json"])["routers"] if name == "lookup" else []

@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 from hopforge.cli import app
 from hopforge.gen.formal import q_table as formal
 from hopforge.gen.packages.lint_config import lint_config
-from hopforge.gen.packages.q_table import generate_q_table
+from hopforge.gen.packages.parts import generate_part
 from hopforge.gen.synth.area_and_delay import synthesize_config
 from hopforge.model.config import parse_config
 from hopforge.model.router.q_table import QTableParams
@@ -58,7 +58,7 @@ def test_a_difference_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
 def test_package_and_lint(tmp_path: Path) -> None:
     config = parse_config(TEXT)
-    files = generate_q_table(config, tmp_path / "q", shared_read=True)
+    files = generate_part(config, "q_table", tmp_path / "q", shared_read=True)
     assert [path.name for path in files] == [
         f"small_q_table{end}" for end in (".sv", ".vlt", ".sdc", "_tb.sv", ".core", ".md", ".json")
     ]

@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from hopforge.gen.design.configured import network_design, whole_network_design
-from hopforge.gen.packages.network import network_component, network_files
+from hopforge.gen.packages.network import network_component
+from hopforge.gen.packages.parts import part_files
 from hopforge.hw.network.network import Network
 from hopforge.model.config import Config, parse_config
 from hopforge.model.errors import UserError
@@ -94,7 +95,7 @@ def test_only_ends_of_the_slow_link_wait() -> None:
 
 
 def test_manifest_and_verilog_know_of_it() -> None:
-    slow, fast = (network_files(config(MESH + more)) for more in (SLOW, ""))
+    slow, fast = (part_files(config(MESH + more), "network") for more in (SLOW, ""))
     assert '"cycles_per_flit": [1, 4, 1]' in slow["slow_network_routers.json"]
     assert "cycles_per_flit" not in fast["slow_network_routers.json"]
     assert "accepts1" in slow["slow_network.sv"] and "accepts1" not in fast["slow_network.sv"]

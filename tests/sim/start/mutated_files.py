@@ -386,19 +386,9 @@ SHORT: dict[str, Callable[[Config], None]] = {
 
 def _generated(name: str) -> Callable[[Config], None]:
     def run(config: Config) -> None:
-        from hopforge.gen.packages.collectives import collectives_files
-        from hopforge.gen.packages.lookup import lookup_files
-        from hopforge.gen.packages.network import network_files
-        from hopforge.gen.packages.q_table import q_table_files
-        from hopforge.gen.packages.router import router_files
-        from hopforge.gen.packages.rule_cache import rule_cache_files
+        from hopforge.gen.packages.parts import part_files
 
-        makers: dict[str, Callable[[Config], dict[str, str]]] = {
-            "gen lookup": lookup_files, "gen router": router_files, "gen network": network_files,
-            "gen q-table": q_table_files, "gen collectives": collectives_files,
-            "gen rule-cache": rule_cache_files,
-        }  # fmt: skip
-        assert makers[name](config)
+        assert part_files(config, name.removeprefix("gen ").replace("-", "_"))
 
     return run
 
