@@ -39,8 +39,8 @@ def refuse_failed(failed: FailedConfig, who: str) -> None:
     if not failed.none:
         raise FailureError(
             f"failed: {describe_failed(failed)}: {who} takes whole networks only (hopforge route, gen tables, gen "
-            "network, cosim --part network, net, sweep, series and trace, app with engine: packet, and hits with "
-            "routing.algorithm=tables, go without what has failed)"
+            "network, cosim --part network, net, sweep, series and trace, app with engine: packet, and, with "
+            "routing.algorithm=tables, hits and app with engine: flow, go without what has failed)"
         )
 
 

@@ -81,6 +81,22 @@ def lost_text(program: Program, numbers: set[int]) -> str:
     return f"; failures lost {counted(len(numbers), 'message')}: {', '.join(named)}{more}"
 
 
+def refuse_failed_ranks(failed: NDArray[np.bool_], placed: PlacedProgram) -> None:
+    """Refuse ranks at hosts (bool[host]) of switches that do not work from the begin on (section `failed`).
+
+    Raises
+    ------
+    FailureError
+        Names a rank and its host.
+    """
+    if found := _rank_at(failed, placed):
+        rank, host = found
+        raise FailureError(
+            f"failed: the switch of host {host} has failed, and rank {rank} is there; hosts of ranks must work "
+            "(workload.mapping places ranks)"
+        )
+
+
 def refuse_failing_ranks(epochs: list[Epoch], placed: PlacedProgram) -> None:
     """Refuse failures of switches at which ranks run: a rank cannot fail.
 
@@ -90,10 +106,22 @@ def refuse_failing_ranks(epochs: list[Epoch], placed: PlacedProgram) -> None:
         Names the failure, a rank and its host.
     """
     for epoch in epochs:
-        failing = np.flatnonzero(epoch.hosts[placed.host])
-        if len(failing):
-            rank = int(failing[0])
+        if found := _rank_at(epoch.hosts, placed):
+            rank, host = found
             raise FailureError(
-                f"simulation.failures: {epoch.what} and takes host {placed.host[rank]} of rank {rank} along; "
-                "hosts of ranks must work"
+                f"simulation.failures: {epoch.what} and takes host {host} of rank {rank} along; hosts of ranks must "
+                "work"
             )
+
+
+def _rank_at(hosts: NDArray[np.bool_], placed: PlacedProgram) -> tuple[int, int] | None:
+    """Return a rank at one of some hosts (bool[host]), or with a message over it, and which host that is."""
+    program = placed.program
+    for rank, host in (
+        (np.arange(len(placed.host)), placed.host), (program.source, placed.source_host),
+        (program.destination, placed.destination_host),
+    ):  # fmt: skip
+        there = np.flatnonzero(hosts[host])
+        if len(there):
+            return int(rank[there[0]]), int(host[there[0]])
+    return None

@@ -123,6 +123,11 @@ class Reconfiguration:
         return self._waiting
 
     @property
+    def settled(self) -> bool:
+        """Whether nothing is to come: no failure or repair, and no new tables for one that was."""
+        return not self._waiting and self._stop_at is None and not self._emptying
+
+    @property
     def lost_flits(self) -> int:
         """Flits lost so far by failures, without those of packets that were dropped as unroutable."""
         return sum(record.flits_lost for record in self.records)

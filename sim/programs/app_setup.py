@@ -15,11 +15,12 @@ from hopforge.model.irregular.table_routes import configured_routes
 from hopforge.model.lookup.lid_routes import KnownRoutes
 from hopforge.model.topology import Topology, build
 from hopforge.model.topology.degraded import MICROSECONDS, DegradedError, with_degraded
-from hopforge.model.topology.failed import refuse_failed
+from hopforge.model.topology.failed import failed_hosts, refuse_failed, without_failed
 from hopforge.model.topology.spread import refuse_spread
 from hopforge.model.topology.tiers import refuse_speeds
 from hopforge.model.workload.schedule import Schedule
 from hopforge.model.workload.trace import Trace
+from hopforge.sim.failures.program_messages import refuse_failed_ranks
 from hopforge.sim.hits.replay import Replay
 from hopforge.sim.jobs.placed_jobs import JobsTogether, place_jobs
 from hopforge.sim.programs.cache_delays import CacheUse
@@ -124,9 +125,13 @@ def prepare_programs(jobs: Sequence[Job]) -> None:
 
 
 def _prepare_flow(config: Config) -> AppSetup:
-    refuse_failed(config.failed, "engine: flow")
-    whole = build(config.topology, config.address)
-    topology = with_degraded(whole, config.degraded, config.seed, times=MICROSECONDS)
+    topology = _flow_network(config)
+    setup = _prepare_flow_on(config, topology)
+    refuse_failed_ranks(failed_hosts(topology, config.failed), setup.placed)
+    return setup
+
+
+def _prepare_flow_on(config: Config, topology: Topology) -> AppSetup:
     if config.app.injection == "queued":
         refuse_speeds(topology, "app.injection: queued in engine flow")
     if isinstance(config.workload, JobsWorkload):
@@ -161,6 +166,15 @@ def _prepare_flow(config: Config) -> AppSetup:
     routes = configured_routes(config, topology) if caches is None else caches.routes
     units = _units(config, placed)
     return AppSetup(config, topology, placed, backend, routes, caches, units=units)
+
+
+def _flow_network(config: Config) -> Topology:
+    """Build the network with its slow links, and without what has failed where tables find the ways round it."""
+    if config.routing.algorithm != "tables":
+        refuse_failed(config.failed, f"app.engine: flow with routing.algorithm={config.routing.algorithm}")
+    whole = build(config.topology, config.address)
+    slow = with_degraded(whole, config.degraded, config.seed, times=MICROSECONDS)
+    return without_failed(slow, config.failed)
 
 
 def _caches(config: Config, topology: Topology) -> Replay | None:

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from hopforge.model.config import Config
 from hopforge.model.config.jobs import JobsWorkload
+from hopforge.model.config.simulation import describe_failed
 from hopforge.model.config.workload import ProgramWorkload
 from hopforge.model.network.parts.program_arrays import ProgramError
 from hopforge.model.output.results import MEASURED, run_metadata, staged, write_metadata, write_tables
@@ -319,6 +320,7 @@ def app_rows(run: AppRun | LoggopsRun) -> list[tuple[str, str]]:
         ("program", f"{found.program}, {found.ranks} ranks"),
         *job_rows(run),
         ("engine", found.engine + (f" ({found.backend})" if found.backend else "")),
+        *([] if run.config.failed.none else [("failed", describe_failed(run.config.failed))]),
         *_overheads(run.config),
         ("makespan", time_words(found.makespan_s, 6)),
         ("a rank", f"waits {found.waiting_share:.1%} of it, computes {found.computing_share:.1%}"),

@@ -34,7 +34,7 @@ from hopforge.model.topology.limits import MAX_PORTS
 from hopforge.sim.failures.epochs import Epoch, make_epochs
 from hopforge.sim.failures.input_output_queued import InputOutputQueuedFailures
 from hopforge.sim.failures.input_queued import InputQueuedFailures
-from hopforge.sim.failures.program_messages import refuse_failing_ranks
+from hopforge.sim.failures.program_messages import refuse_failed_ranks, refuse_failing_ranks
 from hopforge.sim.failures.reconfiguration import FailingNetwork, Reconfiguration
 from hopforge.sim.queued.build import IntervalSource, QueuedState
 from hopforge.sim.run.agent_watch import AgentWatch
@@ -146,6 +146,8 @@ class Simulation:
             limit = int(self.state["deadlock_cycles"])
             self.starvation = StarvationWatch(self.topology, self.state, limit, self.sample_cycles)
         silent = failed_hosts(self.topology, config.failed)
+        if self.placed is not None:
+            refuse_failed_ranks(silent, self.placed)
         self._silence(silent)
         proof = RoutingProof(config, self.topology, self.plan, self.state, seed)
         #: how it was proved free of deadlock, for people; empty: it was not
