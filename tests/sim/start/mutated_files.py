@@ -26,7 +26,9 @@ import drawn_folder
 
 MOST_ROUTERS = 64
 LIMIT_S = 60
-"""A short case that takes longer is left: it was accepted, and began."""
+"""A short case that takes longer is left, if it got on: it was accepted, and began."""
+_STANDS_STILL = 3000
+"""Reports of progress, each the same as the one before, after which a case that takes longer has stood still."""
 
 Data = dict[str, Any]
 
@@ -99,6 +101,8 @@ def base(draw: random.Random) -> Data:
         data["app"] = {"engine": draw.choice(["flow", "packet"])}
     if "workload" in data and draw.random() < 0.2:
         data["traffic"] = {"source": "program"}
+    if draw.random() < 0.1:
+        data["failed"] = draw.choice([{"switches": [draw.randrange(6)]}, {"links": [[0, 1]]}])
     return data
 
 
@@ -289,14 +293,28 @@ def _nothing(*_: object) -> None:
     return None
 
 
+class Progress:
+    """How often in succession a case has said that it got on, and had not."""
+
+    def __init__(self) -> None:
+        self.done, self.still = -1, 0
+
+    def __call__(self, done: int, *_: object) -> None:
+        """Take what a run tells of its progress."""
+        self.done, self.still = done, self.still + 1 if done == self.done else 0
+
+
+_PROGRESS = Progress()
+
+
 def _net(config: Config) -> None:
     run = prepare("net", config)
-    run.run(_nothing)
+    run.run(_PROGRESS)
     assert run.rows()
 
 
 def _series(config: Config) -> None:
-    found, _ = prepare("series", config).run(_nothing)
+    found, _ = prepare("series", config).run(_PROGRESS)
     assert len(found.bins) == config.simulation.series_bins
 
 
@@ -330,7 +348,7 @@ def _hits(config: Config) -> None:
 def _app(config: Config) -> None:
     from hopforge.sim.programs.application import app_rows, run_app
 
-    assert app_rows(run_app(config))
+    assert app_rows(run_app(config, _PROGRESS))
 
 
 def _route(config: Config) -> None:
@@ -446,11 +464,13 @@ def broken(data: Data, *, sampled: bool, turn: int | None = None) -> Iterator[tu
         run = SHORT.get(verdict.command) or (SAMPLED.get(verdict.command) if sampled else None)
         if not verdict.good or run is None:
             continue
+        _PROGRESS.done, _PROGRESS.still = -1, 0
         try:
             with limit(LIMIT_S):
                 run(shortened(for_command(verdict.command, config)))
         except TooLongError:
-            pass
+            if _PROGRESS.still >= _STANDS_STILL:
+                yield verdict.command, f"{_PROGRESS.done} done, and no more"
         except DeadlockError as error:
             if config.routing.check:  # else it was not proved, as the file wants it
                 yield verdict.command, f"deadlock: {error}"
