@@ -19,6 +19,7 @@ from hopforge.model.network.core.net_record import NET_RECORD, ROUTE_SIGNATURE
 from hopforge.model.network.core.records import host_at, input_port, input_vc, output_vc, vc_in_port
 from hopforge.model.network.settings import RouterParameters, SourceParameters, Tables
 from hopforge.model.routing.combined.configured import routing_plan
+from hopforge.model.routing.contract.around_failures import check_algorithm
 from hopforge.model.routing.contract.fields_read import fields_read
 from hopforge.model.routing.contract.plan import RoutingPlan
 from hopforge.model.topology import Topology
@@ -143,6 +144,8 @@ def configured_routing(config: Config, topology: Topology) -> tuple[FixedRouting
     name = "file" if config.routing.file is not None else config.routing.algorithm
     try:
         reason = _other_ways(config, topology)
+        if not config.failed.none:
+            check_algorithm(config.routing)
         if not reason:
             plan = routing_plan(config.model_copy(update={"router": RouterConfig(vcs=_VCS)}), topology)
             reason = _not_fixed(plan)

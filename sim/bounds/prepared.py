@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from hopforge.model.config import Config, ConfigError
 from hopforge.model.free_memory import refuse_beyond_memory
 from hopforge.model.topology import Topology, TopologyError, build
-from hopforge.model.topology.failed import refuse_failed
+from hopforge.model.topology.failed import refuse_failed, without_failed
 from hopforge.model.topology.tiers import refuse_speeds
 from hopforge.sim.bounds.fixed import FixedRouting, configured_routing
 from hopforge.sim.bounds.ideal import ideal_variables
@@ -62,7 +62,8 @@ def prepare_bounds(config: Config) -> BoundsSetup:
     ConfigError, TopologyError, TrafficError, FailureError, UserError
         A user's mistake, or too large a network.
     """
-    refuse_failed(config.failed, "hopforge bounds")
+    if config.failed.switches:
+        refuse_failed(config.failed, "hopforge bounds, but for failed links,")
     traffic = config.traffic
     for key, value in (
         ("source: program", traffic.source == "program"), ("reply", traffic.reply is not None),
@@ -70,7 +71,7 @@ def prepare_bounds(config: Config) -> BoundsSetup:
     ):  # fmt: skip
         if value:
             raise ConfigError(f"traffic.{key}: bounds are of patterns, whose rates are known; remove it")
-    topology = build(config.topology, config.address)
+    topology = without_failed(build(config.topology, config.address), config.failed)
     refuse_speeds(topology, "hopforge bounds")
     R = topology.routers
     if R > MAX_ROUTERS:

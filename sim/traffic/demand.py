@@ -8,7 +8,8 @@ from numpy.typing import NDArray
 from hopforge.model.topology import Topology
 from hopforge.sim.traffic.dimension_patterns import BISECTION
 from hopforge.sim.traffic.drawn_patterns import DRAWN_LISTS, TAPERED
-from hopforge.sim.traffic.patterns import PATTERNS, TrafficError, TrafficPlan
+from hopforge.sim.traffic.find import prepare_traffic
+from hopforge.sim.traffic.patterns import TrafficError, TrafficPlan
 
 __all__ = ["Demand", "mean_demand"]
 
@@ -61,11 +62,11 @@ def mean_demand(
     Raises
     ------
     TrafficError
-        A pattern of a user's file, whose rates nobody knows, or one that does not fit the network.
+        A pattern of a user's file, whose rates nobody knows, one that there is not, or that does not fit the network.
     """
-    if pattern not in PATTERNS:
+    if pattern == "file":
         raise TrafficError("traffic.pattern: file draws destinations as it likes; rates are known of ours only")
-    plan = PATTERNS[pattern](topology, options, generator)
+    plan = prepare_traffic(topology, pattern, options, generator)
     H = topology.hosts
     ends = _Ends(topology, to_hosts=to_hosts)
     sends = np.ones(H) if plan.silent is None else np.where(plan.silent, 0.0, 1.0)

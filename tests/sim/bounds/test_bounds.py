@@ -222,11 +222,43 @@ def test_command_and_its_files(tmp_path: Path) -> None:
     assert sorted(pd.read_csv(tmp_path / "out" / "worst_permutation.csv")["minimal_single"]) == list(range(8))
 
 
+@pytest.mark.parametrize(("topology", "failed"), [
+    ("{kind: torus, radices: [3, 3]}", [[0, 1], [4, 7]]),
+    ("{kind: hyperx, sizes: [3, 3], hosts_per_router: 2}", [[0, 1]]),
+    ("{kind: slim_fly, q: 3, hosts_per_router: 1}", []),
+])  # fmt: skip
+def test_failed_links_are_left_out(tmp_path: Path, topology: str, failed: list[list[int]]) -> None:
+    """The bounds are those of a list of the links that are left."""
+    text = "name: x\nrouting: {algorithm: shortest}\ntraffic: {pattern: permutation}\n"
+    damaged = parse_config(f"{text}topology: {topology}\nfailed: {{links: {failed}}}\n")
+    whole = build(damaged.topology, damaged.address)
+    router, port = np.nonzero(whole.peer_router >= 0)
+    links = zip(router.tolist(), whole.peer_router[router, port].tolist(), strict=True)
+    left = sorted((a, b) for a, b in links if a < b and [a, b] not in failed)
+    (tmp_path / "x.txt").write_text("".join(f"{a} {b}\n" for a, b in left))
+    each = whole.hosts // whole.routers
+    listed = parse_config(
+        f"{text}topology: {{kind: edge_list, file: {tmp_path / 'x.txt'}, hosts_per_router: {each}}}\n"
+    )
+    found, expected = (
+        find_bounds(one, prepare_bounds(one), quiet).table
+        for one in (for_command("bounds", damaged), for_command("bounds", listed))
+    )
+    assert len(found["routing"]) == 6
+    assert found["routing"].tolist() == expected["routing"].tolist()
+    columns = [column for column in expected if column.endswith(("load", "throughput"))]
+    assert len(columns) == 7
+    for column in columns:
+        assert found[column] == pytest.approx(expected[column], nan_ok=True), column
+
+
 @pytest.mark.parametrize(("text", "said"), [
     ("topology: {kind: mesh, radices: [2, 2]}\ntraffic: {reply: {}}\n", "traffic.reply: bounds are of patterns"),
     ("topology: {kind: mesh, radices: [2, 2]}\ntraffic: {source: program}\nworkload: {kind: collective, operation: "
      "barrier}\n", "traffic.source: program: bounds are of patterns"),
-    ("topology: {kind: mesh, radices: [2, 2]}\nfailed: {switches: [1]}\n", "hopforge bounds takes whole networks only"),
+    ("topology: {kind: mesh, radices: [2]}\ntraffic: {pattern: shift}\n", "traffic.pattern must be one of adversarial"),
+    ("topology: {kind: mesh, radices: [2, 2]}\nfailed: {switches: [1]}\n",
+     "hopforge bounds, but for failed links, takes whole networks only"),
     ("address: {chunk_bits: 8}\ntopology: {kind: torus, radices: [128, 128]}\n",
      f"16384 routers; hopforge bounds takes at most {MAX_ROUTERS}"),
 ])  # fmt: skip
