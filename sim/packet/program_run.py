@@ -1,7 +1,6 @@
 """A program on packet routers, run to its end: makespan, times of the ranks, messages, lifetimes of packets."""
 
 import dataclasses
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from hopforge.model.kernel.run_clock import run_seconds
 from hopforge.model.output.columns import one_row
 from hopforge.model.output.results import Table, run_metadata, staged, write_metadata, write_tables
 from hopforge.sim.packet.program_network import ProgramNetwork
@@ -96,7 +96,7 @@ def run_packet_program(
         A standstill.
     """
     network.compile()
-    started, counters = time.process_time(), network.counters
+    started, counters = run_seconds(), network.counters
     total = int((~network.placed.local).sum())
     step = slice_cycles = SLICE_PACKETS * network.settings.send_cycles
     delivered = 0
@@ -109,7 +109,7 @@ def run_packet_program(
     if progress is not None:
         progress(int(counters["messages_arrived"]), total)
     network.check_conservation()
-    return _measurement(network, time.process_time() - started)
+    return _measurement(network, run_seconds() - started)
 
 
 def _measurement(network: ProgramNetwork, cpu: float) -> PacketProgramMeasurement:

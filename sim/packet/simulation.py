@@ -2,7 +2,6 @@
 
 import dataclasses
 import math
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +13,7 @@ from numpy.typing import NDArray
 
 from hopforge.model.config import Config
 from hopforge.model.kernel.histogram import bin_ends
+from hopforge.model.kernel.run_clock import run_seconds
 from hopforge.model.output.results import run_metadata, staged, write_metadata, write_tables
 from hopforge.sim.packet import records as r
 from hopforge.sim.packet.network import PacketNetwork
@@ -96,7 +96,7 @@ def run_packets(
         A standstill.
     """
     network.compile()
-    started = time.process_time()
+    started = run_seconds()
     counters, cycle_ns = network.counters, network.settings.cycle_ns
     nodes = network.topology.routers
     whole = nodes * network.settings.messages * network.settings.message_packets
@@ -139,7 +139,7 @@ def run_packets(
         lost=int(counters["vanished"] + counters["abandoned"]),
         cycle_ns=cycle_ns,
         cycles=max(network.cycle, finish),
-        cpu_seconds=time.process_time() - started,
+        cpu_seconds=run_seconds() - started,
     )
 
 

@@ -1,7 +1,6 @@
 """`hopforge app`: a program on the network, timed by the flow engine, SimGrid, the router simulator or LogGOPS."""
 
 import resource
-import time
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import asdict, replace
@@ -16,6 +15,7 @@ from hopforge.model.config import Config
 from hopforge.model.config.jobs import JobsWorkload
 from hopforge.model.config.simulation import describe_failed
 from hopforge.model.config.workload import ProgramWorkload
+from hopforge.model.kernel.run_clock import run_seconds
 from hopforge.model.network.parts.program_arrays import ProgramError
 from hopforge.model.output.results import MEASURED, run_metadata, staged, write_metadata, write_tables
 from hopforge.model.output.times import time_words
@@ -133,7 +133,7 @@ def _run_embedded(setup: AppSetup, progress: Progress | None) -> AppRun:
     from hopforge.sim.programs.flow_ways import flow_ways  # noqa: PLC0415
 
     config, topology, placed = setup.config, setup.topology, setup.placed
-    started = time.process_time()
+    started = run_seconds()
     use = cache_use(config, topology, placed, setup.caches) if setup.use is None else setup.use
     ways = flow_ways(config, topology, placed, use, setup.routes)
     rounds = None if changes(config, topology) else round_times(config, placed.program, ways)
@@ -142,7 +142,7 @@ def _run_embedded(setup: AppSetup, progress: Progress | None) -> AppRun:
             progress(placed.program.messages, placed.program.messages)
         _refuse_long(makespan(rounds.finish))
         return app_result(
-            setup, backend="embedded", message_latency_s=rounds.latency_s, cpu=time.process_time() - started,
+            setup, backend="embedded", message_latency_s=rounds.latency_s, cpu=run_seconds() - started,
             finish=rounds.finish, waiting=rounds.waited, computing=np.zeros(placed.program.ranks),
             miss_share=use.miss_share, tcam_share=use.tcam_share, visits=_visits(setup, ways.pairs),
         )
@@ -150,7 +150,7 @@ def _run_embedded(setup: AppSetup, progress: Progress | None) -> AppRun:
         config, topology, placed, use, setup.routes, setup.units, cycle_ns(config) * 1e-9, ways
     )
     ended = run.run(progress)
-    cpu = time.process_time() - started
+    cpu = run_seconds() - started
     rank, message = run.state.rank, run.messages
     if not ended:
         waiting = np.flatnonzero(rank["finished"] < 0)

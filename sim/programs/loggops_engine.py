@@ -2,12 +2,12 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from time import process_time
 from typing import NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+from hopforge.model.kernel.run_clock import run_seconds
 from hopforge.model.workload.schedule import ANY, CALC, NAMED, RECV, SEND, GoalError, Schedule, in_degrees
 from hopforge.sim.programs.loggops_kernel import (
     COMPLETE,
@@ -111,12 +111,12 @@ def run_loggops(
     state = rank_state(schedule, settings)
     begin(state)
     code = advance(state, 0)  # compiles, which is no part of a run's processor time
-    started = process_time()
+    started = run_seconds()
     while code == SLICE:
         code = advance(state, SLICE_EVENTS)
         if progress is not None:
             progress(int(state.numbers[COMPLETE]), schedule.operations)
-    return found_times(schedule, state, process_time() - started)
+    return found_times(schedule, state, run_seconds() - started)
 
 
 def found_times(schedule: Schedule, state: LoggopsState, cpu_seconds: float, unit: float = 1.0) -> LoggopsTimes:

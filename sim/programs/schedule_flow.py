@@ -3,12 +3,12 @@
 from collections.abc import Callable
 from dataclasses import replace
 from math import floor, log2
-from time import process_time
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hopforge.model.config import Config
+from hopforge.model.kernel.run_clock import run_seconds
 from hopforge.model.lookup.lid_routes import KnownRoutes
 from hopforge.model.topology import Topology
 from hopforge.model.workload.schedule import SEND, Schedule
@@ -84,7 +84,7 @@ class ScheduleFlow(FlowRun):
         GoalError
             The schedule cannot end, a message and its receive have different sizes, or times that cannot be counted.
         """
-        started = process_time()
+        started = run_seconds()
         if start_s is None or not start_s.any():
             begin(self._ranks)
         else:
@@ -98,7 +98,7 @@ class ScheduleFlow(FlowRun):
                 self._change()
             if progress is not None:
                 progress(int(self.state.numbers[DONE]), len(self.messages))
-        times = found_times(self._schedule, self._ranks, process_time() - started).scaled(self._unit)
+        times = found_times(self._schedule, self._ranks, run_seconds() - started).scaled(self._unit)
         return times if start_s is None else replace(times, finish=np.maximum(times.finish, start_s))
 
     @property

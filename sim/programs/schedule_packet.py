@@ -7,13 +7,13 @@ the end of o, and tells in which cycle the last packet was there.
 from collections.abc import Callable
 from dataclasses import replace
 from math import floor
-from time import process_time
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hopforge.model.config import Config
+from hopforge.model.kernel.run_clock import run_seconds
 from hopforge.model.network.core.kinds import FINISHED, RANK_BITS, STUCK
 from hopforge.model.network.parts.program_arrays import refuse_long_run
 from hopforge.model.workload import operations as op
@@ -146,7 +146,7 @@ class SchedulePacket(ScheduleHosts):
             The network is in a deadlock.
         """
         self._run.compile()
-        started, ranks, state = process_time(), self._ranks, self._run.state
+        started, ranks, state = run_seconds(), self._ranks, self._run.state
         under_way = np.empty(0, np.int64)
         events, event_time = ranks.numbers, ranks.event["time"]
         cycle, looked, known = 0, 0, 0  # the next cycle; when somebody looked; messages that are known to have come
@@ -187,7 +187,7 @@ class SchedulePacket(ScheduleHosts):
                 self._look(progress)
         self._run.check_conservation()
         try:
-            times = found_times(self._schedule, ranks, process_time() - started, self._unit)
+            times = found_times(self._schedule, ranks, run_seconds() - started, self._unit)
         except GoalError as error:
             raise GoalError(f"{error}{lost_text(self._program, self._gone or set())}") from None
         times = self._times(times)

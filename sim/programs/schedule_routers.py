@@ -6,12 +6,12 @@ its receive knows of it in the cycle in which its last packet is there.
 
 from collections.abc import Callable
 from math import floor
-from time import process_time
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hopforge.model.config import Config
+from hopforge.model.kernel.run_clock import run_seconds
 from hopforge.model.network.parts.program_arrays import refuse_long_run
 from hopforge.model.workload.schedule import GoalError, Schedule
 from hopforge.sim.failures.program_messages import lost_text
@@ -62,7 +62,7 @@ class ScheduleRouters(ScheduleHosts):
             A standstill.
         """
         self._network.compile()
-        started, ranks, network = process_time(), self._ranks, self._network
+        started, ranks, network = run_seconds(), self._ranks, self._network
         under_way = np.empty(0, np.int64)
         events, event_time = ranks.numbers, ranks.event["time"]
         cycle = 0
@@ -94,7 +94,7 @@ class ScheduleRouters(ScheduleHosts):
                 progress(int(network.counters["messages_arrived"]), self._remote)
         network.check_conservation()
         try:
-            times = found_times(self._schedule, ranks, process_time() - started, self._unit)
+            times = found_times(self._schedule, ranks, run_seconds() - started, self._unit)
         except GoalError as error:
             raise GoalError(f"{error}{self._lost_text()}") from None
         return self._times(times)

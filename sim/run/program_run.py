@@ -1,6 +1,5 @@
 """A program run to its end by the hosts of the network simulator: makespan, times of the ranks, latencies."""
 
-import time
 from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
 from heapq import heappush
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hopforge.model.kernel.run_clock import run_seconds
 from hopforge.model.network.core.kinds import FINISHED, RANK_BITS, STUCK, UNITS
 from hopforge.model.network.parts.program_arrays import ProgramError, refuse_long_run
 from hopforge.model.output.columns import one_row
@@ -127,7 +127,7 @@ def run_program(
     local = placed.local
     total = int((~local).sum())
     run.compile()
-    started, code, still = time.process_time(), -1, _StandstillWatch(run)
+    started, code, still = run_seconds(), -1, _StandstillWatch(run)
     while code not in (FINISHED, STUCK):
         code = run.advance(SLICE_CYCLES)
         still.look()
@@ -143,7 +143,7 @@ def run_program(
     run.check_conservation()
     if code == STUCK:
         raise ProgramError(stuck_text(run))
-    return replace(_measurement(run, placed, local, time.process_time() - started), units=units)
+    return replace(_measurement(run, placed, local, run_seconds() - started), units=units)
 
 
 class _StandstillWatch:

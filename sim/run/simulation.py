@@ -1,6 +1,5 @@
 """One run of the network simulator: from a configuration to measured latency, throughput, hops and channel loads."""
 
-import time
 from collections.abc import Callable
 from dataclasses import replace
 from functools import cached_property
@@ -13,6 +12,7 @@ from hopforge.model.config import Config
 from hopforge.model.config.jobs import JobsWorkload
 from hopforge.model.config.limits import simulated_ports_problem
 from hopforge.model.config.workload import ProgramWorkload
+from hopforge.model.kernel.run_clock import run_seconds
 from hopforge.model.network.arrays import change_rates
 from hopforge.model.network.core.kinds import DEADLOCK, DONE, GROW, PROGRAM, SCRIPT
 from hopforge.model.network.core.sources import NEVER
@@ -431,7 +431,7 @@ class Simulation:
             raise TrafficError("traffic.source: a program has no load; hopforge net runs it once, from begin to end")
         limits = self.config.simulation
         self.compile()
-        started = time.process_time()
+        started = run_seconds()
         warmup = self.warm_up(progress)
         self.reset_measures()
         first_delays, cycles, made = queue_delays(self.state), 0, int(self.state["packets_created"])
@@ -467,7 +467,7 @@ class Simulation:
             latency=mean,
             latency_interval=half,
             cycle_ns=self.built.cycle_ns,
-            cpu_seconds=time.process_time() - started,
+            cpu_seconds=run_seconds() - started,
             **read_counters(self.built, self.topology, self.classes, cycles, mean),
         )
 
