@@ -58,6 +58,9 @@ class InputQueuedFailures:
         self.state, self.seed, self._pattern = state, seed, pattern
         self.aside: set[int] = set()
         self.resend: dict[int, list[int]] = {}
+        # by host: code of the packet that it sends next, and of its own that stands at the end of `resend`
+        self._next: dict[int, int] = {}
+        self._own: dict[int, int] = {}
         self.lost = LostMessages(state)
 
     @property
@@ -254,7 +257,9 @@ class InputQueuedFailures:
             if flit & TAIL:
                 self.aside.discard(packet)
                 self.lost.send_again(packet)
-                self.resend.setdefault(h, []).append(packet)
+                packets = self.resend.setdefault(h, [])
+                own = bool(packets) and self._code(packets[-1]) == self._own.get(h)
+                packets.insert(len(packets) - own, packet)
         if mine:
             left = np.delete(events, mine)
             state["flit_event"][slot * capacity : slot * capacity + len(left)] = left
@@ -268,11 +273,15 @@ class InputQueuedFailures:
         state, host = self.state, self.state["host"]
         for h, packets in list(self.resend.items()):
             own = int(host["packet"][h])
-            if own >= 0 and host["sent"][h] > 0:
+            if own >= 0 and (host["sent"][h] > 0 or self._next.get(h) == self._code(own)):
                 continue
             p = packets.pop(0)
+            self._next[h] = self._code(p)
+            if self._own.get(h) == self._next[h]:
+                del self._own[h], self._next[h]  # what is set aside from now on goes before it
             if own >= 0:
                 packets.append(own)
+                self._own[h] = self._code(own)
             if not packets:
                 del self.resend[h]
             packet = state["packet"]
@@ -285,6 +294,11 @@ class InputQueuedFailures:
             host["packet"][h], host["sent"][h] = p, 0
             state["host_wake"][h] = state["cycle"]
         return int(state["cycle"]) + 1
+
+    def _code(self, packet: int) -> int:
+        """Source and number of a packet: its record is used again for others."""
+        sent = self.state["packet"][packet]
+        return (int(sent["src"]) << 40) | int(sent["number"])
 
 
 def next_packet(state: NetState, kind: int, generator: np.random.Generator) -> int:

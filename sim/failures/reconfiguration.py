@@ -110,6 +110,7 @@ class Reconfiguration:
         self._stop_at: int | None = None  # hosts stop sending
         self._emptying = False
         self._ready_at = 0  # not before: new tables
+        self._seen_from = 0  # behind the cycle in which a program stood, which may have seen the last arrivals
         self._series = _Series(state, series_cycles, flit_cycles)
 
     @property
@@ -142,7 +143,7 @@ class Reconfiguration:
             if self._stop_at is not None and now >= self._stop_at:
                 self._stop_sending()
             self._note_empty()
-            if self._emptying and now >= self._ready_at and network.empty():
+            if self._emptying and now >= self._ready_at and self._empty():
                 self._reprogram()
             limit = min([end, self._series.next_cycle, *(epoch.cycle for epoch in self._waiting[:1])])
             if self._stop_at is not None:
@@ -153,6 +154,7 @@ class Reconfiguration:
                 limit = min(limit, network.send_again(self._epoch))
             code = self._run(limit - now)
             if code in (FINISHED, STUCK) and state["source_kind"] == PROGRAM:
+                self._seen_from = int(state["cycle"]) + 1  # in this cycle something may have arrived
                 return code
             self._hold_back(now, limit)
             self._note_empty()
@@ -204,14 +206,20 @@ class Reconfiguration:
     def _note_empty(self) -> None:
         """Note that the network has become empty, for all failures and repairs that it is becoming empty for."""
         waiting = [record for record in self.records if record.empty_cycle < 0]
-        if self._emptying and waiting and self.network.empty():
+        if self._emptying and waiting and self._empty():
             for record in waiting:
                 record.empty_cycle = int(self.state["cycle"])
+
+    def _empty(self) -> bool:
+        """Nothing is under way when this cycle begins."""
+        return int(self.state["cycle"]) >= self._seen_from and self.network.empty()
 
     def _step_emptying(self, now: int) -> int:
         """Move on a network that becomes empty; returns the cycle until which the kernel may run."""
         assert self._epoch is not None
-        if self.network.empty():
+        if now < self._seen_from:
+            return now + 1
+        if self._empty():
             return self._ready_at if now < self._ready_at else now + 1
         return self.network.turn_away(self._epoch, self.records[-1])
 

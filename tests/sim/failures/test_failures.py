@@ -1,6 +1,7 @@
 """Failures in the middle of a run: conservation of flits, packets and credits, losses by cause, new tables."""
 
 import sys
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -8,7 +9,7 @@ import numpy as np
 import pytest
 
 from hopforge.model.config import Config, ConfigError, parse_config
-from hopforge.model.network.core.kinds import ACTIVE, HEAD, IDLE
+from hopforge.model.network.core.kinds import ACTIVE, HEAD, IDLE, SENT
 from hopforge.model.routing import RoutingError
 from hopforge.model.topology.failed import FailureError
 from hopforge.sim.failures.purge import buffered_flits, current_packets, flying_flits
@@ -143,6 +144,26 @@ def test_a_flit_is_on_a_link_from_the_cycle_after_its_grant_until_it_is_in_the_b
         assert record.packets_lost == lost, failed
         assert int(run.state["packets_ejected"]) == 1 - lost, failed
         assert record.packets_set_aside == (failed <= grants[0]), failed
+
+
+@pytest.mark.parametrize(("router", "load"), [("vcs: 4", 0.8), ("vcs: 4, vc_release: credits", 0.3)])
+def test_hosts_send_what_they_have_set_aside_before_their_own(router: str, load: float) -> None:
+    """Also where it waits for a virtual channel from the host, and where the host has begun none of its own packets."""
+    run = Simulation(configure(router, failures=FAILURE), load, 1, log_events=400_000)
+    run.advance(1900)
+    assert run.reconfiguration is not None
+    events = run.state["log"].reshape(-1, 6)[: int(run.state["log_length"])]
+    heads = events[(events[:, 1] == SENT) & (events[:, 5] & HEAD != 0)]
+    sent: set[int] = set()
+    again, own = Counter[int](), dict[int, int]()  # last of them, and first of its own, of each host
+    for cycle, _, host, _, code, _ in heads.tolist():
+        if code in sent:
+            again[host] = cycle
+        elif cycle >= run.reconfiguration.records[0].reprogrammed_cycle:
+            own.setdefault(host, cycle)
+        sent.add(code)
+    assert any(host in own for host in again)
+    assert all(again[host] < own.get(host, 1900) for host in again)
 
 
 def test_the_new_tables_avoid_what_is_down() -> None:

@@ -66,6 +66,20 @@ def test_a_message_of_a_schedule_goes_round_a_failed_link(tmp_path: Path) -> Non
     assert times_of(goal(tmp_path, first, failing(failure)))[1] == 300 + base(4) + 40 - 1
 
 
+@pytest.mark.parametrize("reprogram", [0, 200])
+def test_the_network_is_empty_in_the_cycle_after_the_last_arrival(tmp_path: Path, reprogram: int) -> None:
+    """As with other sources: in the cycle of the arrival it was not, though the schedule goes on in it."""
+    late = "b: calc 3000\nc: send 40b to 1 tag 1\nc requires b"
+    ranks = [f"send 40b to 1\n{late}", "recv 40b from 0\nrecv 40b from 0 tag 1"]
+    failure = f"{{cycle: 2, links: [[2, 3]], detection_cycles: 0, reprogram_cycles: {reprogram}}}"
+    failures = run_app(goal(tmp_path, ranks, failing(failure))).failures
+    assert failures is not None
+    arrived = 1 + base(2) + 3
+    record = failures.table.iloc[0]
+    assert record[["stopped_cycle", "empty_cycle"]].tolist() == [2, arrived + 1]
+    assert record["reprogrammed_cycle"] == max(arrived + 1, 2 + reprogram)
+
+
 @pytest.mark.parametrize("network", [RING, QUEUED])
 def test_a_lost_message_of_a_schedule_is_named(tmp_path: Path, network: str) -> None:
     """The others go on for long after."""
