@@ -10,6 +10,7 @@ import re
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from pathlib import Path
 
 import numpy as np
@@ -143,15 +144,19 @@ def _record(line: str, place: str) -> list[float]:
             raise ValueError
         values = [float(word) for word in words]
     except ValueError:
-        raise _mistake(words, place) from None
+        mistake = _mistake(words, place)
+        assert mistake is not None
+        raise mistake from None
     values += [-1.0] * (len(FIELDS) - len(values))
-    if max(map(abs, values)) > MAX_VALUE or any(not values[FIELDS.index(name)].is_integer() for name in _WHOLE):
-        raise _mistake(words, place)
+    if max(map(abs, values)) >= MAX_VALUE or any(not values[FIELDS.index(name)].is_integer() for name in _WHOLE):
+        mistake = _mistake(words, place)
+        if mistake is not None:
+            raise mistake
     return values
 
 
-def _mistake(words: list[str], place: str) -> JobLogError:
-    """Return what is wrong with a line: its first bad field."""
+def _mistake(words: list[str], place: str) -> JobLogError | None:
+    """Return what is wrong with a line: its first bad field; None if nothing is."""
     for index, word in enumerate(words):
         shown = ascii(word if len(word) <= _MAX_WORD else word[:_MAX_WORD] + "...")
         field = f"{place}: field {index + 1} ({FIELDS[index]})"
@@ -161,11 +166,12 @@ def _mistake(words: list[str], place: str) -> JobLogError:
             value = float(word)
         except ValueError:
             return JobLogError(f"{field}: {shown} is not a number")
-        if abs(value) > MAX_VALUE:
+        # 2^53 + 1 is 2^53 in floating point
+        if abs(value) > MAX_VALUE or (abs(value) == MAX_VALUE and abs(Decimal(word)) > MAX_VALUE):
             return JobLogError(f"{field}: {shown} must be from -2^53 to 2^53")
         if FIELDS[index] in _WHOLE and not value.is_integer():
             return JobLogError(f"{field}: {shown} must be a whole number")
-    raise AssertionError("a line without a mistake")
+    return None
 
 
 def log_text(log: JobLog) -> str:

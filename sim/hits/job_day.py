@@ -105,7 +105,7 @@ def step_times(start: NDArray[np.float64], run: NDArray[np.float64], steps: NDAr
     Parameters
     ----------
     start, run : ndarray, float64[job]
-        In seconds.
+        In whole units of time (`Schedule.in_units`), so that equal instants are equal.
     steps : ndarray, int64[job]
         K of each job.
 
@@ -117,7 +117,8 @@ def step_times(start: NDArray[np.float64], run: NDArray[np.float64], steps: NDAr
     """
     job = np.repeat(np.arange(len(steps)), steps)
     number = np.arange(len(job)) - np.repeat(np.cumsum(steps) - steps, steps)
-    order = np.lexsort((number, job, start[job] + run[job] * (number + 0.5) / steps[job]))
+    parts = 2 * steps[job]
+    order = np.lexsort((number, job, (start[job] * parts + run[job] * (2 * number + 1)) / parts))  # rounded once
     return job[order], number[order]
 
 
@@ -126,7 +127,7 @@ def _chunks(config: JobLogWorkload, done: Schedule) -> Iterator[Chunk]:
     width = np.array([1 << (int(count) - 1).bit_length() for count in nodes], np.int64)  # partners of exclusive or
     alltoall = (width - 1) * config.alltoalls
     steps = np.where(nodes > 1, alltoall + config.exchanges, 0)
-    job, number = step_times(done.start, done.jobs.run, steps)
+    job, number = step_times(done.in_units(done.start), done.in_units(done.jobs.run), steps)
     first = np.concatenate([[0], np.cumsum(nodes)])
     hosts = np.concatenate([*done.used, np.zeros(0, np.int32)]).astype(np.int32)
     mask = np.where(number < alltoall[job], 1 + number % np.maximum(width[job] - 1, 1), 0)

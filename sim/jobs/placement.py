@@ -307,6 +307,9 @@ def group_problem(groups: Sequence[int], nodes: int) -> str | None:
     'groups must divide each other and the machine of 24 nodes, not 4, 6'
     """
     sizes = [*groups, nodes]
-    if any(small < 1 or large % small or small >= large for small, large in pairwise(sizes)):
-        return f"groups must divide each other and the machine of {nodes} nodes, not {', '.join(map(str, groups))}"
+    shown = ", ".join(map(str, groups))
+    if any(small < 1 or large % small for small, large in pairwise(sizes)):
+        return f"groups must divide each other and the machine of {nodes} nodes, not {shown}"
+    if any(small == large for small, large in pairwise(sizes)):
+        return f"groups must differ, and be smaller than the machine of {nodes} nodes, not {shown}"
     return None

@@ -6,7 +6,7 @@ Definition: docs/definitions/jobs.md. Source of EASY: Lifka, "The ANL/IBM SP sch
 import heapq
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +20,9 @@ Free = NDArray[np.bool_]
 
 SHORTEST_S = 10.0
 """Run time below which the bounded slowdown takes a job as this long."""
+
+#: most units of time of a schedule whose sums and differences are right to the unit after a division
+_MOST_UNITS = float(1 << 50)
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,22 +39,33 @@ class Schedule:
         float64[job] in seconds.
     used : list of ndarray
         Of each job int32[rank]: its nodes.
+    per_second : float
+        Units of a second in which all times are whole numbers (a power of ten), so that equal instants are equal;
+        0 if none is known.
     """
 
     jobs: Jobs
     dims: tuple[int, ...]
     start: NDArray[np.float64]
     used: list[NDArray[np.int32]]
+    per_second: float = 0.0
+
+    def in_units(self, seconds: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return times in units of `per_second`, whole numbers; in seconds if no unit is known."""
+        return np.rint(seconds * self.per_second) if self.per_second else seconds
+
+    def _rounded(self, seconds: NDArray[np.float64]) -> NDArray[np.float64]:
+        return self.in_units(seconds) / (self.per_second or 1.0)
 
     @property
     def wait(self) -> NDArray[np.float64]:
         """float64[job], seconds from submit to start."""
-        return self.start - self.jobs.submit
+        return self._rounded(self.start - self.jobs.submit)
 
     @property
     def end(self) -> NDArray[np.float64]:
         """float64[job], seconds."""
-        return self.start + self.jobs.run
+        return self._rounded(self.start + self.jobs.run)
 
     @property
     def bounded_slowdown(self) -> NDArray[np.float64]:
@@ -62,7 +76,7 @@ class Schedule:
     @property
     def makespan(self) -> float:
         """Seconds from the first submit to the last end; 0 without jobs."""
-        return float(self.end.max() - self.jobs.submit.min()) if len(self.jobs) else 0.0
+        return float(self._rounded(self.end.max() - self.jobs.submit.min())) if len(self.jobs) else 0.0
 
     @property
     def utilisation(self) -> float:
@@ -117,6 +131,8 @@ def schedule(
     if problem := group_problem(groups, math.prod(dims)):
         raise ValueError(problem)
     placing = PLACEMENTS[placement](dims, np.random.default_rng(seed), groups)
+    per_second = _units_per_second(jobs)
+    given, jobs = jobs, _in_units(jobs, per_second)
     machine = _Machine(jobs, math.prod(dims), placing)
     run_pass = SCHEDULERS[scheduler]
     arrived = 0
@@ -131,7 +147,31 @@ def schedule(
             machine.release(now)
             run_pass(machine, now)
         progress(machine.started, len(jobs))
-    return Schedule(jobs, tuple(dims), machine.start, machine.used)
+    return Schedule(given, tuple(dims), machine.start / (per_second or 1.0), machine.used, per_second)
+
+
+def _units_per_second(jobs: Jobs) -> float:
+    """Return the fewest units of a second (1, 10, 100, ...) in which all times are whole; 0 if there are none.
+
+    0.1 + 0.2 is not 0.3 in floating point: in seconds a job would not end when another one arrives.
+    """
+    times = np.concatenate([jobs.submit, jobs.run, jobs.estimate])
+    longest = float(jobs.submit.max(initial=0) + jobs.estimate.sum())
+    units = 1.0
+    while max(longest, 1.0) * units <= _MOST_UNITS:
+        if (np.rint(times * units) / units == times).all():
+            return units
+        units *= 10
+    return 0.0
+
+
+def _in_units(jobs: Jobs, per_second: float) -> Jobs:
+    if not per_second:
+        return jobs
+    return replace(
+        jobs, submit=np.rint(jobs.submit * per_second), run=np.rint(jobs.run * per_second),
+        estimate=np.rint(jobs.estimate * per_second),
+    )  # fmt: skip
 
 
 class _Machine:

@@ -69,6 +69,8 @@ def test_logs_are_read_as_the_reference_reads_them(tmp_path):
         ("1.5 0", "t.swf:1: field 1 (job): '1.5' must be a whole number"),
         ("1 0 0 5 2.5", "t.swf:1: field 5 (processors): '2.5' must be a whole number"),
         ("1 1e999", "t.swf:1: field 2 (submit): '1e999' must be from -2^53 to 2^53"),
+        ("9007199254740993 0", "t.swf:1: field 1 (job): '9007199254740993' must be from -2^53 to 2^53"),
+        ("1 -9007199254740992.1", "t.swf:1: field 2 (submit): '-9007199254740992.1' must be from -2^53 to 2^53"),
         ("1 0 0 5 2\r\n" + "2 " * 20, "t.swf:2: 20 fields; a job has at most 18"),
         ("1 " + "z" * 99, "t.swf:1: field 2 (submit): '" + "z" * 40 + "...' is not a number"),
     ],
@@ -103,6 +105,12 @@ def test_comments_of_old_logs_are_latin_1(tmp_path):
     path = tmp_path / "t.swf"
     path.write_bytes("; Installation: Universität\n1 0 0 5 2\n".encode("latin-1"))
     assert read_log(path).header == {"Installation": ["Universität"]}
+
+
+def test_the_largest_amounts():
+    assert parse_log("9007199254740992 0.9007199254740992e16 -9007199254740992").records[0, :3].tolist() == [
+        1 << 53, 1 << 53, -(1 << 53),
+    ]  # fmt: skip
 
 
 def test_the_first_reason_counts():

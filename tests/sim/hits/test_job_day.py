@@ -84,6 +84,22 @@ def test_steps_of_jobs_without_time_and_without_steps() -> None:
     assert (jobs.tolist(), numbers.tolist()) == ([0, 0, 1], [0, 1, 0])
 
 
+def test_a_log_in_tenths_has_the_packets_of_one_in_seconds(tmp_path: Path) -> None:
+    """At one instant earlier jobs come first, whatever the sums of floats say."""
+    rows = np.random.default_rng(3).integers((0, 0, 1), (60, 9, 5), (80, 3)).tolist()
+    shown = []
+    for unit in (1, 10):
+        lines = (f"{at} {submit / unit} 0 {run / unit} {nodes}" for at, (submit, run, nodes) in enumerate(rows))
+        (tmp_path / "t.swf").write_text("\n".join(lines))
+        config = parse_config(
+            "name: x\ntopology: {kind: torus, radices: [4, 4, 4]}\n"
+            f"workload: {{kind: job_log, file: {tmp_path / 't.swf'}, exchanges: 5}}\n"
+        )
+        stream = job_packets(config.workload, config.topology, build(config.topology, config.address), 1)
+        shown.append([part.tolist() for part in stream.all_packets()])
+    assert shown[0] == shown[1] and len(shown[0][0]) > 500
+
+
 def test_hits_of_a_log(tmp_path: Path) -> None:
     _, _, config = prepared(tmp_path)
     found = run_hits(config)

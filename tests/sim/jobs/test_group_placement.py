@@ -105,8 +105,9 @@ def test_groups_of_a_machine():
     assert lines_of((1, 8, 1, 2)) == (8,)
     assert lines_of((16,)) == ()
     assert group_problem((4, 8), 16) is None
-    assert group_problem((4, 4), 16) is not None
-    assert group_problem((16,), 16) is not None
+    for groups in ((4, 4), (16,), (4, 16)):  # these divide each other
+        problem = f"groups must differ, and be smaller than the machine of 16 nodes, not {', '.join(map(str, groups))}"
+        assert group_problem(groups, 16) == problem
     machine = Machine((8, 4), 1)
     assert groups_of(machine, None, ["linear"]) == ()
     assert groups_of(machine, None, ["linear", "group"]) == (8,)
