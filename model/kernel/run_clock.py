@@ -1,5 +1,6 @@
 """Processor time of a run: that of the process, without what the compiler takes in between."""
 
+import threading
 import time
 
 from numba.core import event
@@ -8,23 +9,34 @@ __all__ = ["run_seconds"]
 
 
 class _Compiler(event.Listener):  # type: ignore[misc]
-    """Adds up the processor time in which numba compiles functions, or reads their machine code from disk."""
+    """Adds up the processor time in which numba compiles functions, or reads their machine code from disk.
+
+    It is that of the thread that compiles: others may run at the same time, or wait until it has ended.
+    """
 
     def __init__(self) -> None:
-        self.seconds = 0.0
-        self._began, self._within = 0.0, 0
+        self._seconds: dict[int, float] = {}
+        self._thread = threading.local()
+
+    @property
+    def seconds(self) -> float:
+        """Of all threads."""
+        return sum(list(self._seconds.values()))
 
     def on_start(self, _: object) -> None:
         """Note when the outermost of several begins."""
-        if self._within == 0:
-            self._began = time.process_time()
-        self._within += 1
+        within = getattr(self._thread, "within", 0)
+        if within == 0:
+            self._thread.began = time.thread_time()
+        self._thread.within = within + 1
 
     def on_end(self, _: object) -> None:
-        """Add what it has taken."""
-        self._within -= 1
-        if self._within == 0:
-            self.seconds += time.process_time() - self._began
+        """Add what it has taken; of one that was under way before this was here nothing is known."""
+        within = getattr(self._thread, "within", 0)
+        self._thread.within = max(within - 1, 0)
+        if within == 1:
+            taken, thread = time.thread_time() - self._thread.began, threading.get_ident()
+            self._seconds[thread] = self._seconds.get(thread, 0.0) + taken
 
 
 _COMPILER = _Compiler()

@@ -116,9 +116,10 @@ def refuse_failing_ranks(epochs: list[Epoch], placed: PlacedProgram) -> None:
 
 def _rank_at(hosts: NDArray[np.bool_], placed: PlacedProgram) -> tuple[int, int] | None:
     """Return a rank at one of some hosts (bool[host]), or with a message over it, and which host that is."""
-    program = placed.program
+    program, sender = placed.program, placed.sender
+    ranks = program.ranks if sender is None else program.ranks - program.messages
     for rank, host in (
-        (np.arange(len(placed.host)), placed.host), (program.source, placed.source_host),
+        (np.arange(ranks), placed.host[:ranks]), (program.source if sender is None else sender, placed.source_host),
         (program.destination, placed.destination_host),
     ):  # fmt: skip
         there = np.flatnonzero(hosts[host])

@@ -59,7 +59,7 @@ def sending_program(placed: PlacedProgram) -> PlacedProgram:
     )
     ends = placed.source_host, placed.destination_host
     host = np.concatenate([placed.host, ends[0]]).astype(np.int32)
-    return replace(placed, program=sending, host=host, ends=ends)
+    return replace(placed, program=sending, host=host, ends=ends, sender=program.source)
 
 
 class ScheduleHosts:

@@ -15,6 +15,7 @@ from hopforge.model.output.results import run_metadata, staged, write_metadata, 
 from hopforge.model.output.times import time_words
 from hopforge.model.topology import build
 from hopforge.model.topology.degraded import with_degraded
+from hopforge.model.topology.failed import refuse_failed
 from hopforge.model.workload.compiled_program import compile_program
 from hopforge.model.workload.program import Program
 from hopforge.model.workload.read_trace import read_trace, write_trace
@@ -96,6 +97,8 @@ def run_executable(
     ------
     SmpiError
         No such program, SimGrid is missing, or it failed: its own message.
+    FailureError
+        Parts of the network have failed.
     ProgramError
         Ranks wait for each other for ever.
     WorkloadError
@@ -103,6 +106,7 @@ def run_executable(
     """
     if not (executable.is_file() and os.access(executable, os.X_OK)):
         raise SmpiError(f"--program: {executable} is no program that can be run")
+    refuse_failed(config.failed, "hopforge app --program")
     topology = with_degraded(build(config.topology, config.address), config.degraded, config.seed)
     workload = config.workload if isinstance(config.workload, ProgramWorkload) else None
     mapping, collectives = MappingConfig(), CollectivesConfig()

@@ -130,10 +130,12 @@ def run_program(
     started, code, still = run_seconds(), -1, _StandstillWatch(run)
     while code not in (FINISHED, STUCK):
         code = run.advance(SLICE_CYCLES)
-        still.look()
         if code == UNITS:
             assert units is not None, "the program has collectives of units"
             _join(run, units)
+        if code not in (FINISHED, STUCK):
+            still.look()
+        if code == UNITS:
             continue
         if run.agents is not None:
             run.agents.note()

@@ -45,12 +45,15 @@ class PlacedProgram:
         Host of each rank; of a machine with several links the first one.
     ends : tuple of (ndarray, int32[message]), optional
         Host at which each message enters the network, and where it leaves it, where machines have several links.
+    sender : ndarray, int32[message], optional
+        Rank that sends each message, where the last ranks of `program` stand for one message each.
     """
 
     trace: Trace
     program: Program
     host: Hosts
     ends: tuple[Hosts, Hosts] | None = None
+    sender: NDArray[np.int32] | None = None
 
     @property
     def source_host(self) -> Hosts:

@@ -1,5 +1,6 @@
 """Programs on networks of which a part has failed from the begin on: ways round, ranks at hosts that work."""
 
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +11,7 @@ from hopforge.model.network.parts.program_arrays import ProgramError
 from hopforge.model.topology.failed import FailureError
 from hopforge.sim.programs.app_setup import AppSetup, prepare_app
 from hopforge.sim.programs.application import AppRun, app_rows, run_app
+from hopforge.sim.programs.smpi_execution import run_executable
 from hopforge.sim.run.program_run import run_program
 from hopforge.sim.run.simulation import Simulation
 
@@ -81,15 +83,33 @@ def test_ranks_are_at_hosts_that_work(tmp_path: Path, engine: str, network: str,
     assert isinstance(prepare_app(elsewhere), AppSetup)
 
 
-def test_links_of_machines_work_too() -> None:
-    """The second link of the machine of rank 0 is at the switch that has failed, the first is not."""
+@pytest.mark.parametrize("goal", [False, True])
+@pytest.mark.parametrize(("engine", "failing", "says"), [
+    ("flow", "failed: {switches: [1]}\n", r"^failed: the switch of host 1 has failed, and rank 0 is there"),
+    ("packet", "failed: {switches: [1]}\n", r"^failed: the switch of host 1 has failed, and rank 0 is there"),
+    ("packet", "simulation: {failures: [{cycle: 9, switches: [1]}]}\n", r"takes host 1 of rank 0 along"),
+])  # fmt: skip
+def test_links_of_machines_work_too(tmp_path: Path, engine: str, failing: str, says: str, *, goal: bool) -> None:
+    """The second link of the machine of rank 0 is at the switch that fails, the first is not."""
+    path = tmp_path / "x.goal"
+    sends = "".join(f"send 64b to 1 tag {k}\n" for k in range(4))
+    takes = sends.replace("send", "recv").replace("to 1", "from 0")
+    path.write_text(f"num_ranks 2\nrank 0 {{\n{sends}}}\nrank 1 {{\n{takes}}}\n")
+    program = f"trace, file: {path}" if goal else "collective, operation: alltoall, ranks: 2, bytes: 64, repeat: 4"
     config = parse_config(
         "name: x\ntopology: {kind: clos, leaves: 4, middles: 2, hosts_per_router: 2, host_links: 2}\n"
-        f"{TABLES}tables: {{scheme: shortest}}\nfailed: {{switches: [1]}}\n"
-        "workload: {kind: collective, operation: alltoall, ranks: 2, bytes: 64, repeat: 4}\napp: {engine: flow}\n"
+        f"{TABLES}tables: {{scheme: shortest, layers: acro}}\n{failing}router: {{vcs: 4}}\n{TIMES}"
+        f"workload: {{kind: {program}}}\napp: {{engine: {engine}}}\n"
     )
-    with pytest.raises(FailureError, match=r"^failed: the switch of host .* has failed, and rank 0 is there"):
+    with pytest.raises(FailureError, match=says):
         prepare_app(config)
+
+
+def test_what_runs_in_simgrid_takes_whole_networks() -> None:
+    """`hopforge app --program` ran it on the network without its failures."""
+    config = parse_config(f"name: x\n{RING}{TABLES}failed: {{links: [[0, 1]]}}\n")
+    with pytest.raises(FailureError, match=r"^failed: link 0–1: hopforge app --program takes whole networks only"):
+        run_executable(config, Path(sys.executable), 2)
 
 
 def test_a_program_that_stands_still_is_told(tmp_path: Path) -> None:

@@ -67,6 +67,16 @@ def test_times_by_hand(tmp_path: Path, engine: str) -> None:
 
 
 @pytest.mark.parametrize("engine", ["flow", "packet"])
+@pytest.mark.parametrize(("calls", "exact"), [
+    ("barrier", 11), ("barrier; compute 300; barrier; compute 70", 392), ("barrier; " * 60 + "barrier", 671),
+])  # fmt: skip
+def test_who_only_waits_for_units_does_not_stand_still(tmp_path: Path, engine: str, calls: str, exact: int) -> None:
+    """No message moves in the network: of more barriers than `simulation.deadlock_cycles` has room for, all end."""
+    config = file(tmp_path, [calls, calls], rest="app: {host_gflops: 1}\nsimulation: {deadlock_cycles: 100}")
+    assert finished(config, engine).found.makespan_s == pytest.approx(exact * 1e-9, rel=1e-12)
+
+
+@pytest.mark.parametrize("engine", ["flow", "packet"])
 def test_a_late_receiver_of_broadcasts(tmp_path: Path, engine: str) -> None:
     """The source goes on after 11 cycles each; rank 1 finds both results when it asks for them."""
     config = file(tmp_path, ["bcast 4 0; bcast 4 0", "compute 100; bcast 4 0; bcast 4 0; compute 5"])
