@@ -233,7 +233,7 @@ def _tied(netlist: str) -> set[str]:
     """Pins of cells with a constant, to which there is no path: `instance/pin`, without the signs that escape names."""
     found = set()
     for instance in re.finditer(r"^ +\S+ (\S+) +\(\n((?: +\.\w+\(.*\),?\n)+) *\);", netlist, re.MULTILINE):
-        for pin in re.findall(r"\.(\w+)\(1'[hb][01x]\)", instance[2]):
+        for pin in re.findall(r"\.(\w+)\(1'[hb][01]\)", instance[2]):
             found.add(f"{instance[1]}/{pin}".replace("\\", ""))
     return found
 

@@ -25,6 +25,7 @@ from hopforge.sim.programs.loggops_engine import LoggopsTimes, found_times, rank
 from hopforge.sim.programs.loggops_kernel import EVENTS, begin, begin_later, come_in, run_until
 from hopforge.sim.programs.schedule_flow import network_settings
 from hopforge.sim.run.simulation import Simulation
+from hopforge.sim.run.standstill import StandstillWatch
 from hopforge.sim.traffic.placed import PlacedProgram
 
 #: messages and ranks together that the simulator has numbers for
@@ -149,6 +150,7 @@ class SchedulePacket(ScheduleHosts):
         started, ranks, state = run_seconds(), self._ranks, self._run.state
         under_way = np.empty(0, np.int64)
         events, event_time = ranks.numbers, ranks.event["time"]
+        still = StandstillWatch(self._run)
         cycle, looked, known = 0, 0, 0  # the next cycle; when somebody looked; messages that are known to have come
         if start_s is None or not start_s.any():
             begin(ranks)
@@ -169,6 +171,7 @@ class SchedulePacket(ScheduleHosts):
                 continue
             if int(state["cycle"]) < cycle:  # it has stood still while nothing was under way
                 self._run.advance(cycle - int(state["cycle"]))
+                still.rest()
             code = self._run.advance(1)
             arrived = int(state["messages_arrived"])
             if arrived > known:
@@ -185,6 +188,8 @@ class SchedulePacket(ScheduleHosts):
             if cycle - looked >= SLICE_CYCLES:
                 looked = cycle
                 self._look(progress)
+                if len(under_way) and still.found():
+                    self._lost(under_way)
         self._run.check_conservation()
         try:
             times = found_times(self._schedule, ranks, run_seconds() - started, self._unit)

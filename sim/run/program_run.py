@@ -25,6 +25,7 @@ from hopforge.sim.run.rate_time import rate_units
 from hopforge.sim.run.reordering import Reordering, reordering, reordering_tables
 from hopforge.sim.run.run_statistics import figure, largest_of, mean_of, percentile
 from hopforge.sim.run.simulation import Simulation
+from hopforge.sim.run.standstill import StandstillWatch
 from hopforge.sim.run.unit_times import UnitTimes
 from hopforge.sim.traffic.placed import PlacedProgram
 
@@ -127,14 +128,14 @@ def run_program(
     local = placed.local
     total = int((~local).sum())
     run.compile()
-    started, code, still = run_seconds(), -1, _StandstillWatch(run)
+    started, code, still = run_seconds(), -1, StandstillWatch(run)
     while code not in (FINISHED, STUCK):
         code = run.advance(SLICE_CYCLES)
         if code == UNITS:
             assert units is not None, "the program has collectives of units"
             _join(run, units)
-        if code not in (FINISHED, STUCK):
-            still.look()
+        if code not in (FINISHED, STUCK) and still.found():
+            raise ProgramError(stuck_text(run))
         if code == UNITS:
             continue
         if run.agents is not None:
@@ -146,32 +147,6 @@ def run_program(
     if code == STUCK:
         raise ProgramError(stuck_text(run))
     return replace(_measurement(run, placed, local, run_seconds() - started), units=units)
-
-
-class _StandstillWatch:
-    """Finds a program that can neither go on nor end: messages wait at hosts that send nothing.
-
-    No file should lead to it; a run that never ends would say nothing.
-    """
-
-    def __init__(self, run: Simulation) -> None:
-        self._run, self._since, self._moved = run, 0, -1
-
-    def look(self) -> None:
-        """Compare with what was seen last.
-
-        Raises
-        ------
-        ProgramError
-            No rank computes, no flit is in the network, and none was for ``simulation.deadlock_cycles``.
-        """
-        run, state = self._run, self._run.state
-        cycle, moved, waits = int(state["cycle"]), int(state["last_move"]), run.reconfiguration
-        idle = state.flits_in_flight == 0 and state["timers"] == 0 and (waits is None or waits.settled)
-        if not idle or moved != self._moved:
-            self._since, self._moved = cycle, moved
-        elif cycle - self._since > int(state["deadlock_cycles"]):
-            raise ProgramError(stuck_text(run))
 
 
 def _join(run: Simulation, units: UnitTimes) -> None:

@@ -7,13 +7,11 @@ import numpy as np
 import pytest
 
 from hopforge.model.config import Config, parse_config
-from hopforge.model.network.parts.program_arrays import ProgramError
+from hopforge.model.errors import UserError
 from hopforge.model.topology.failed import FailureError
 from hopforge.sim.programs.app_setup import AppSetup, prepare_app
 from hopforge.sim.programs.application import AppRun, app_rows, run_app
 from hopforge.sim.programs.smpi_execution import run_executable
-from hopforge.sim.run.program_run import run_program
-from hopforge.sim.run.simulation import Simulation
 
 RING = "topology: {kind: torus, radices: [5]}\ntables: {scheme: shortest, layers: acro}\n"
 TABLES = "routing: {algorithm: tables}\n"
@@ -112,13 +110,14 @@ def test_what_runs_in_simgrid_takes_whole_networks() -> None:
         run_executable(config, Path(sys.executable), 2)
 
 
-def test_a_program_that_stands_still_is_told(tmp_path: Path) -> None:
+@pytest.mark.parametrize("goal", [False, True])
+def test_a_program_that_stands_still_is_told(tmp_path: Path, *, goal: bool) -> None:
     """No file leads there, as far as is known; a host that sends nothing stands for the next mistake of ours."""
-    config = program(
-        tmp_path, "traffic: {source: program, cycles_per_flop: 1}\nsimulation: {deadlock_cycles: 3000}\n",
-    )
-    run = Simulation(config, 0.1, 1)
-    run._silence(np.arange(5) == 0)
-    with pytest.raises(ProgramError, match=r"^workload: the program cannot end: in cycle .*rank 1"):
-        run_program(run)
-    assert int(run.state["cycle"]) <= 3000 + 3 * 2000
+    config = program(tmp_path, "app: {engine: packet}\nsimulation: {deadlock_cycles: 3000}\n", goal=goal)
+    setup = prepare_app(config)
+    assert isinstance(setup, AppSetup)
+    assert setup.simulation is not None
+    setup.simulation._silence(np.arange(5) == 0)
+    with pytest.raises(UserError, match=r"^workload: the program cannot end: in cycle .*rank 1|1 message did not arrive"):
+        run_app(config, setup=setup)
+    assert int(setup.simulation.state["cycle"]) <= 3000 + 3 * 2000
