@@ -118,6 +118,6 @@ def test_a_program_that_stands_still_is_told(tmp_path: Path, *, goal: bool) -> N
     assert isinstance(setup, AppSetup)
     assert setup.simulation is not None
     setup.simulation._silence(np.arange(5) == 0)
-    with pytest.raises(UserError, match=r"^workload: the program cannot end: in cycle .*rank 1|1 message did not arrive"):
+    with pytest.raises(UserError, match=r"^workload: the program cannot end: in cycle .*rank 1|1 message did not"):
         run_app(config, setup=setup)
     assert int(setup.simulation.state["cycle"]) <= 3000 + 3 * 2000
