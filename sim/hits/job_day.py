@@ -117,8 +117,14 @@ def step_times(start: NDArray[np.float64], run: NDArray[np.float64], steps: NDAr
     """
     job = np.repeat(np.arange(len(steps)), steps)
     number = np.arange(len(job)) - np.repeat(np.cumsum(steps) - steps, steps)
-    parts = 2 * steps[job]
-    order = np.lexsort((number, job, (start[job] * parts + run[job] * (2 * number + 1)) / parts))  # rounded once
+    # start + run · (2 number + 1) / parts as a whole number and a rest that is rounded once: equal instants are equal
+    parts, times = 2 * steps[job], 2 * number + 1
+    length, left = np.divmod(run[job], parts)
+    more, rest = np.divmod(left * times, parts)
+    begin, within = np.divmod(start[job], 1.0)
+    rest = within + rest / parts
+    whole = begin + length * times + more + np.floor(rest)
+    order = np.lexsort((number, job, rest - np.floor(rest), whole))
     return job[order], number[order]
 
 

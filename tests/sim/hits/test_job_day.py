@@ -1,5 +1,6 @@
 """Packets of a log of jobs: by hand, against a plain list, schedules, what is refused."""
 
+from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
@@ -148,3 +149,19 @@ def test_networks_without_groups_and_other_commands(tmp_path: Path) -> None:
     _, network, config = prepared(tmp_path)
     with pytest.raises(WorkloadError, match="job_log is for `hopforge hits` and `wavelengths` only"):
         build_workload(config.workload, network, 1)
+
+
+@pytest.mark.parametrize("most", [10, 10**8, 10**14])
+def test_equal_instants_of_steps_are_equal(most: int) -> None:
+    """The order is that of exact fractions, however many units of time a log has."""
+    draw = np.random.default_rng(most)
+    for _ in range(50):
+        start, run = draw.integers(0, most, 3), draw.integers(1, most, 3)
+        steps = draw.integers(1, 9, 3) * draw.choice([1, 7, 50])
+        start[1], run[1], steps[1] = start[0], run[0], 3 * steps[0]  # a third of its steps are at once with those of 0
+        job, number = step_times(start.astype(float), run.astype(float), steps)
+        exact = sorted(
+            (int(start[j]) + Fraction(int(run[j]) * (2 * n + 1), 2 * int(steps[j])), j, n)
+            for j in range(3) for n in range(int(steps[j]))
+        )  # fmt: skip
+        assert [(j, n) for _, j, n in exact] == list(zip(job.tolist(), number.tolist(), strict=True))
