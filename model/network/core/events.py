@@ -93,18 +93,21 @@ def send_flit(net: Net, n: int, m: int, flit_time: int, flit: int, now: int) -> 
 @inlined
 def pop_flit(net: Net, n: int, now: int) -> int:
     """Take the first flit of input VC `n`, return the credit upstream, and note the next packet after a tail."""
+    net.last_move = now
     return take_first(net, n, int64(input_vc(net, n).port), now, now)
 
 
 @inlined
 def take_first(net: Net, n: int, q: int, now: int, back: int) -> int:
-    """As `pop_flit`, of a VC of input port number `q`, with a credit that leaves in cycle `back`."""
+    """As `pop_flit`, of a VC of input port number `q`, with a credit that leaves in cycle `back`.
+
+    The caller notes that something has moved.
+    """
     vc = input_vc(net, n)
     buffer = net.buffer
     flit = int64(fifo_of(net, n)[vc.head])
     vc.head = vc.head + 1 if vc.head + 1 < buffer else 0
     vc.flits = vc.flits - 1
-    net.last_move = now
     send_credit(net, int64(vc.credit_to), back + input_port(net, q).credit_time)
     if net.feedback != 0 and flit & HEAD != 0:
         call_hook(net.feedback, net, HEAD_OUT, int64(n), int64(flit) >> 2)
@@ -331,7 +334,8 @@ def count_credit(net: Net, target: int) -> None:
     vc = net.output_vc + target * OUTPUT_VC_BYTES + CREDITS_AT
     credits = int32s(host ^ ((host ^ vc) & -int64(inside)))  # without a branch, which would be mispredicted
     credits[0] += 1
-    if credits[0] == 1 and inside:
+    # one condition, seldom true, not two: whether it is a router's would be mispredicted
+    if int64(credits[0] - 1) | int64(not inside) == 0:
         output = output_vc(net, target)
         if output.owner >= 0:
             want_switch(net, int64(output.owner), uint64(input_vc(net, int64(output.owner)).flits > 0))

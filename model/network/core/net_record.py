@@ -366,7 +366,7 @@ PLAIN = dict.fromkeys(
         "log_event", "load_changes", "speculation", "vc_lists", "vc_match", "vc_queue", "switch_match", "step_routes",
         "messages", "may_send", "sources", "qos", "replies", "acks", "agent", "agents", "feedback", "report", "learn",
         "lookup", "lookup_step", "ack_ratio", "sped_up", "hold_switch", "queue_flits", "output_queues", "lookahead",
-        "unusual", "release_credits",
+        "unusual", "release_credits", "candidate_bytes",
     ), 0,
 ) | {"vc_words": 1, "port_words": 1}  # fmt: skip
 PLAIN_RECORD = constant_record(NET, _CONSTANT, known=PLAIN)

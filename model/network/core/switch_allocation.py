@@ -44,6 +44,7 @@ def vcs_that_ask(net: Net, p: int, i: int) -> Any:
 def grant_switch(net: Net, n: int, p: int, now: int) -> None:
     """Send the first flit of input VC `n` to output port `p`."""
     vc = input_vc(net, n)
+    net.last_move = now
     send_through(net, n, int64(vc.port), p, int64(vc.number), now, now, now)
 
 
@@ -51,7 +52,8 @@ def grant_switch(net: Net, n: int, p: int, now: int) -> None:
 def send_through(net: Net, n: int, q: int, p: int, number: int, now: int, leaves: int, back: int) -> None:
     """As `grant_switch` for VC `number` of its router, of input port number `q`.
 
-    The flit leaves as one that is granted in cycle `leaves`, its credit in cycle `back`.
+    The flit leaves as one that is granted in cycle `leaves`, its credit in cycle `back`. The caller notes that
+    something has moved.
     """
     vc = input_vc(net, n)
     m = int64(vc.out_vc)
@@ -108,6 +110,8 @@ def allocate_switches(net: Net, routers: int, asked: Any, now: int) -> None:
             k = head - first + ((number * net.port_share) >> PORT_SHARE_BITS)
             offers[k] |= bit_of(p - head)
             offered |= bit_of(k)
+    if offered != uint64(0):
+        net.last_move = now
     while offered != uint64(0):
         k = trailing_zeros(offered)
         offered &= offered - uint64(1)

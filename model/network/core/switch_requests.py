@@ -13,6 +13,14 @@ from hopforge.model.network.core.records import input_vc
 
 
 @inlined
+def place_of(net: Net, p: int, number: int) -> int:
+    """Word of ``switching`` with the bit of VC `number` of its router, for output port `p`."""
+    if net.vc_words == 1:
+        return p
+    return p * net.vc_words + (number >> 6)
+
+
+@inlined
 def want_switch(net: Net, n: int, ready: Any) -> None:
     """Input VC `n` asks for the switch from this cycle on if `ready` is 1 (0: nothing changes)."""
     vc = input_vc(net, n)
@@ -24,14 +32,14 @@ def ask_switch(net: Net, n: int, p: int, number: int, ready: Any) -> None:
     """As `want_switch`, where output port `p` and the number of input VC `n` in its router are known."""
     if net.lookahead == AHEAD_ENGINES:
         ready &= uint64(int8s(net.unanswered)[n] == 0)
-    words(net.switching)[p * net.vc_words + (number >> 6)] |= ready << uint64(number & 63)
+    words(net.switching)[place_of(net, p, number)] |= ready << uint64(number & 63)
     words(net.asking)[p >> 6] |= ready << uint64(p & 63)
 
 
 @inlined
 def leave_switch(net: Net, p: int, number: int, leaves: Any) -> None:
     """VC `number` of its router asks for the switch to output port `p` no longer if `leaves` is 1."""
-    place = p * net.vc_words + (number >> 6)
+    place = place_of(net, p, number)
     left = words(net.switching)[place] & ~(leaves << uint64(number & 63))
     words(net.switching)[place] = left
     if net.vc_words == 1:

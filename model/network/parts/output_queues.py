@@ -129,6 +129,7 @@ def send_queued(net: Net, router: int, i: int, v: int, o: int, now: int) -> None
     """Send a flit from input `i`, VC `v`, to output `o` and what waits behind the crossbar there."""
     q, p = router * net.ports + i, router * net.ports + o
     leaves, back = leaving_cycle(net, q, p, now), credit_cycle(net, q, now)
+    net.last_move = now
     send_through(net, q * net.vcs + v, q, p, i * net.vcs + v, now, leaves, back)
     if router_at(net, router).drain_ports != 0:
         note_grant(net, p, i, now)
