@@ -103,7 +103,9 @@ def empty_sizes(topology: Topology, router: RouterParameters, tables: Tables, wh
         "ready_events": wheel,
         # tails that leave, heads that agents have decided about (an agent serves a router or more, and its queue is
         # full for at most one head of a port); the place behind the last one is written, too
-        "heads_next": (1 + router.input_speedup) * NP + R + 1,
+        "heads_next": (2 + router.input_speedup) * NP + R + 1,
+        "bodies": NP + 1,
+        "to_hosts": NP + 1,
         "granted": NI,
         "released": (1 + router.input_speedup) * NP + 1,  # the place behind the last one is written, too
         "spec_vc": speculative,

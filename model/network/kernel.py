@@ -11,8 +11,8 @@ from typing import Any
 from numba import int64, types
 
 from hopforge.model.kernel.compile import Entry
+from hopforge.model.network.core.arrivals import deliver
 from hopforge.model.network.core.draining import drain
-from hopforge.model.network.core.events import deliver
 from hopforge.model.network.core.hooks import CYCLE, KEEP_TABLES, READ, REPLY, WRITE, call_hook
 from hopforge.model.network.core.kinds import DONE, GROW, PROGRAM
 from hopforge.model.network.core.lookup_state import step_lookups

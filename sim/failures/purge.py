@@ -269,8 +269,9 @@ def refresh(state: NetState) -> None:
         state[name][:] = _words(mask.reshape(1, -1), len(state[name])).reshape(-1)
     refresh_heads(state)
     heads = np.flatnonzero((vcs["state"] == IDLE) & (vcs["flits"] > 0)).astype(np.int32)
-    if len(heads) > len(state["heads_next"]):
-        state.put("heads_next", np.zeros(len(vcs) + 1, np.int32))
+    most = len(heads) + R * P + 1  # with those that come in the next cycle
+    if most > len(state["heads_next"]):
+        state.put("heads_next", np.zeros(most, np.int32))
     state["heads_next"][: len(heads)] = heads
     state.record["heads_count"] = len(heads)
 

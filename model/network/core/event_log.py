@@ -40,7 +40,7 @@ def note_event(state: NetState, kind: int, source: int, target: int, packet: int
 
 @inner
 def note_head(net: Net, kind: int, target: int, flit: int) -> None:
-    """List a head that the switch sends to another router, which it is to be routed in (`events.decide_ahead`)."""
+    """List a head that the switch sends to another router, which it is to be routed in (`arrivals.decide_ahead`)."""
     if kind == GRANTED and flit & HEAD != 0 and output_vc(net, target).target < net.input_vcs:
         int64s(net.heads_sent)[net.heads_sent_count] = (int64(output_vc(net, target).target) << 32) | (flit >> 2)
         net.heads_sent_count += 1

@@ -35,14 +35,9 @@ from hopforge.model.network.core.kinds import (
 )
 from hopforge.model.network.core.layouts import OUTPUT_VC
 from hopforge.model.network.core.loads_ahead import (
-    AHEAD,
     INPUT_PORT_BYTES,
     OUTPUT_PORT_BYTES,
     OUTPUT_VC_BYTES,
-    SPARSE,
-    load_event,
-    load_heads,
-    load_place,
 )
 from hopforge.model.network.core.lookup_state import ask_next_route, ask_route, row_there
 from hopforge.model.network.core.net_record import Net
@@ -382,72 +377,3 @@ def accept(net: Net, n: int, flit: int, now: int) -> bool:
         return True
     want_switch(net, n, uint64(vc.state == ACTIVE) & uint64(output_vc(net, int64(vc.out_vc)).credits > 0))
     return False
-
-
-@inner
-def decide_ahead(net: Net, route: Callable[..., int]) -> None:
-    """Let heads that the switch has sent decide for their next router, by its queues; their candidates are not kept."""
-    place = net.candidate + net.input_vcs * net.candidate_bytes
-    for k in range(net.heads_sent_count):
-        n = int64s(net.heads_sent)[k] >> 32
-        packet, vc = packet_at(net, int64s(net.heads_sent)[k] & 0xFFFFFFFF), input_vc(net, n)
-        if packet.dst >= net.hosts:
-            continue  # an acknowledge has its own way
-        blank_candidates(net, (net.input_vcs * net.candidate_bytes) >> 3)
-        route(
-            int64(vc.router),
-            int64(vc.port) - int64(vc.router) * net.ports,
-            vc_in_port(net, vc),
-            packet,
-            net,
-            int32s(net.table),
-            floats(net.memory),
-            int64s(place),
-        )
-    net.heads_sent_count = 0
-
-
-@inlined
-def deliver(net: Net, route: Callable[..., int], now: int) -> None:
-    """Everything that becomes visible at the start of cycle `now`."""
-    if net.heads_sent_count != 0:
-        decide_ahead(net, route)
-    slot = now & net.wheel_mask
-    first = slot * net.event_capacity
-    for k in range(int32s(net.credit_events)[slot]):
-        if k + AHEAD < int32s(net.credit_events)[slot]:
-            # also of a host's VC, where it loads something else: a branch would be mispredicted
-            prefetch(net.output_vc + int64(int32s(net.credit_event)[first + k + AHEAD]) * OUTPUT_VC_BYTES)
-        take_credit(net, int64(int32s(net.credit_event)[first + k]))
-    int32s(net.credit_events)[slot] = 0
-    heads, flits = int64(net.heads_count), int64(int32s(net.flit_events)[slot])
-    net.heads_count = 0
-    net.sparse = int64(flits < SPARSE) & net.far
-    for k in range(-heads, flits):  # in one loop: RC is compiled once
-        n = int64(0)
-        if k < 0:
-            if net.far != 0:
-                load_heads(net, int32s(net.heads_next), heads + k, heads)
-            n = int64(int32s(net.heads_next)[heads + k])
-        else:
-            if k + AHEAD < flits:
-                load_event(net, int64s(net.flit_event)[first + k + AHEAD])
-            if net.fifo_apart != 0 and k + AHEAD // 2 < flits:
-                load_place(net, int64s(net.flit_event)[first + k + AHEAD // 2])
-            event = int64s(net.flit_event)[first + k]
-            n = event >> 32
-            flit = event & 0xFFFFFFFF
-            if n >= net.input_vcs:
-                receive(net, n - net.input_vcs, flit, now)
-                continue
-            if not accept(net, n, flit, now):
-                continue
-        start_routing(net, route, n, now)
-    int32s(net.flit_events)[slot] = 0
-    for k in range(int32s(net.ready_events)[slot]):
-        n = int64(int32s(net.ready_event)[slot * net.event_capacity + k])
-        if net.lookahead == AHEAD_ENGINES and input_vc(net, n).state != RC:
-            answer_ahead(net, n)
-        else:
-            end_routing(net, n)
-    int32s(net.ready_events)[slot] = 0

@@ -33,6 +33,23 @@ def load_event(net: Net, event: int) -> None:
 
 
 @inlined
+def load_flit(net: Net, event: int) -> None:
+    """As `load_event`, of one that comes to a router."""
+    prefetch(net.packet + ((event & 0xFFFFFFFF) >> 2) * PACKET_BYTES)
+    n = event >> 32
+    prefetch(net.input_vc + (n << net.vc_shift))
+    if net.vc_lists != 0:
+        prefetch(net.candidate + n * net.candidate_bytes)
+
+
+@inlined
+def load_arrival(net: Net, event: int) -> None:
+    """As `load_event`, of one that comes to a host."""
+    prefetch(net.packet + ((event & 0xFFFFFFFF) >> 2) * PACKET_BYTES)
+    prefetch(net.host + (((event >> 32) - net.input_vcs) >> HOST_VC_BITS) * HOST_BYTES)
+
+
+@inlined
 def load_place(net: Net, event: int) -> None:
     """Begin to load the place that a flit will take in a large FIFO; `load_event` was called for it before."""
     n = (event >> 32) & -int64(event >> 32 < net.input_vcs)

@@ -250,6 +250,8 @@ ARRAYS: dict[str, np.dtype[Any]] = {
     "ready_event": np.dtype("int32"),  # int32[wheel, capacity]: input VCs whose RC ends
     "ready_events": np.dtype("int32"),
     "heads_next": np.dtype("int32"),  # input VCs whose next head is routed in the next cycle
+    "bodies": np.dtype("int32"),  # input VCs that get a flit behind others in this cycle (core.arrivals)
+    "to_hosts": np.dtype("int64"),  # events of flits that come to hosts in this cycle
     "va_recent": np.dtype("int64"),  # matrix arbiters: time of the last grant, see vc_allocation
     "sa_recent": np.dtype("int64"),
     "granted": np.dtype("int32"),  # input VCs that VA served in this cycle

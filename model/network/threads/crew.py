@@ -241,7 +241,7 @@ def _part_arrays(state: NetState, ranges: Ranges, number: int, masks: list[Mask]
     wheel, ports = int(state["wheel_mask"]) + 1, routers * int(state["ports"])
     events = {f"{kind}_event": wheel * 2 * (ports + hosts) for kind in ("flit", "credit", "ready")}
     counts = {f"{kind}_events": wheel for kind in ("flit", "credit", "ready")}
-    others = {"heads_next": 2 * ports + routers + 1, "awake": hosts + 1}
+    others = {"heads_next": 3 * ports + routers + 1, "awake": hosts + 1, "bodies": ports + 1, "to_hosts": hosts + 1}
     for mask in masks:
         first, end = mask.span(ranges, number)
         others[mask.name] = ((end + 63) >> 6) - (first >> 6)

@@ -12,8 +12,9 @@ from numba import int32, int64, uint64
 
 from hopforge.model.kernel.compile import inlined, inner
 from hopforge.model.kernel.memory import int32s, int64s, prefetch
-from hopforge.model.network.core.events import accept, end_routing, receive, start_routing, take_credit
-from hopforge.model.network.core.loads_ahead import AHEAD, OUTPUT_VC_BYTES, SPARSE, load_event, load_heads
+from hopforge.model.network.core.arrivals import receive_all, take_events
+from hopforge.model.network.core.events import end_routing, take_credit
+from hopforge.model.network.core.loads_ahead import AHEAD, OUTPUT_VC_BYTES, SPARSE
 from hopforge.model.network.core.net_record import Net
 from hopforge.model.network.threads.records import Crew, Part
 
@@ -118,16 +119,14 @@ def take_flits(
     """Heads behind tails that have left, then all flits that come in cycle `now`, by the order in which they left."""
     slot = now & net.wheel_mask
     own = net.flit_event + 8 * slot * net.event_capacity
-    heads = int64(net.heads_count)
+    heads, to_hosts = int(net.heads_count), 0
     net.heads_count = 0
     net.sparse = int64(int32s(net.flit_events)[slot] < SPARSE) & net.far
     start = int64(int32s(part.base)[slot])
     lane, source = int64(0), int64(0)
-    for piece in range(-2, crew.lanes * crew.parts):  # in one loop: RC is compiled once
-        at, count = net.heads_next, heads
-        if piece == -1:
-            at, count = own, start
-        elif piece >= 0:
+    for piece in range(-1, crew.lanes * crew.parts):  # in one loop: RC is compiled once
+        at, count = own, start
+        if piece >= 0:
             if source == me:
                 stop = int64(int32s(part.marks)[slot * crew.lanes + lane])
                 at, count = own + 8 * start, stop - start
@@ -144,26 +143,10 @@ def take_flits(
             if source == crew.parts:
                 source = int64(0)
                 lane += 1
-        for e in range(count):
-            n = int64(0)
-            if piece == -2:
-                if net.far != 0:
-                    load_heads(net, int32s(at), e, count)
-                n = int64(int32s(at)[e])
-            else:
-                if e + AHEAD < count:
-                    later = int64s(at)[e + AHEAD]
-                    if is_own(part, later >> 32) or later >> 32 >= net.input_vcs:
-                        load_event(net, later)
-                event = int64s(at)[e]
-                n = event >> 32
-                flit = event & 0xFFFFFFFF
-                if n >= net.input_vcs:
-                    receive(net, n - net.input_vcs, flit, now)
-                    continue
-                if not is_own(part, n) or not accept(net, n, flit, now):
-                    continue
-            start_routing(net, route, n, now)
+        first_vc, vcs = int64(part.first_vc), int64(part.own_vcs)
+        to_hosts = take_events(net, route, int64s(at), count, first_vc, vcs, heads, to_hosts, now)
+        heads = 0
+    receive_all(net, to_hosts, now)
     int32s(net.flit_events)[slot] = 0
     int32s(part.base)[slot] = 0
 
