@@ -114,7 +114,7 @@ def run_packets(
     network.check_conservation()
     delivered = int(counters["delivered"])  # none, where failures took all
     each = delivered or math.nan
-    taken = int(counters["injected"]) or math.nan
+    chosen = int(counters["chosen"]) or math.nan
     finish = max(int(counters["finish"]) or network.cycle, 1)
     links = int((network.topology.peer_router >= 0).sum())
     unit = network.period_cycles * network.load / network.settings.message_packets
@@ -131,8 +131,8 @@ def run_packets(
         lifetime_max_ns=longest * cycle_ns if delivered else math.nan,
         hops=int(counters["hops_sum"]) / each + 1,
         accepted=delivered / nodes / finish * unit,
-        outflanked=int(counters["detours_outflank"]) / taken,
-        wrapped=int(counters["detours_wraparound"]) / taken,
+        outflanked=int(counters["detours_outflank"]) / chosen,
+        wrapped=int(counters["detours_wraparound"]) / chosen,
         refused=int(counters["refused"]) / each,
         link_load=int(counters["sent"]) * network.settings.send_cycles / finish / max(links, 1),
         packets=delivered,
