@@ -284,6 +284,23 @@ def test_detours_are_shares_of_the_packets_that_chose_a_way(queues: str) -> None
     assert [found.outflanked, found.wrapped] == pytest.approx(shares)
 
 
+@pytest.mark.parametrize("known", [5, 10**6])
+def test_links_are_busy_over_the_time_of_the_run(known: int) -> None:
+    # routers send what waits again and again, after the last arrival, too: until the last loss, or the end of the run
+    failures = f"{{cycle: 20, switches: [2], detection_cycles: {known}, reprogram_cycles: 1}}"
+    checked = config((5,), "abr", failures, "messages: 4, queue_packets: 2")
+    network = PacketNetwork(checked, 1.0, 1, log=True)
+    found = run_packets(network)
+    assert found.complete == (known == 5)
+    last = network.log["delivered"].max()
+    assert found.cycles == max(network.cycle, last)
+    assert found.complete or network.cycle > 2 * last
+    busy = network.channel_packets() * network.settings.send_cycles / found.cycles
+    assert 0 < busy.max() <= 1
+    assert found.link_load == pytest.approx(busy.mean())
+    assert found.accepted == pytest.approx(found.packets / 5 / found.cycles * network.period_cycles / 6)
+
+
 def test_a_run_in_which_nothing_arrives_says_so() -> None:
     # only router 0 is left, and sends to router 2
     failures = "{cycle: 0, switches: [1, 2, 3, 4], detection_cycles: 0, reprogram_cycles: 0}"
