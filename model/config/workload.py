@@ -176,7 +176,7 @@ class ProgramWorkload(Section):
     """Messages are cut into packets of at most this many bytes."""
     max_flits: Annotated[int, Field(ge=1)] = 10_000_000_000
     """`app.engine: packet` and `hopforge net`: messages of more flits (all together) are refused; 10¹⁰ take about 40
-    minutes."""
+    minutes. On packet routers it limits packets (10¹⁰: 6 hours), and offers in vain before failed links."""
     mapping: MappingConfig = MappingConfig()
     """Ranks on hosts."""
     collectives: CollectivesConfig = CollectivesConfig()

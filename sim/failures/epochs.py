@@ -1,6 +1,6 @@
 """What is down when, and the routing of every such state, proved before the run begins."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -120,3 +120,13 @@ def make_epochs(
             )
         )
     return epochs
+
+
+def unknown_cycles(epochs: Sequence[Epoch]) -> int:
+    """Cycles in which something has failed or works again that the routers do not know of."""
+    cycles, known = 0, 0
+    for epoch in epochs:
+        begin = max(epoch.cycle, known)
+        known = max(known, epoch.cycle + epoch.detection_cycles + epoch.reprogram_cycles)
+        cycles += known - begin
+    return cycles

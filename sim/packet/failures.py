@@ -124,6 +124,8 @@ class PacketFailures:
         self._wanted: Epoch | None = None
         self._ready_at = self._drained_by = 0
         self._unroutable = 0
+        #: the failure with which a switch began to abandon what its source creates
+        self._abandoned_by: dict[int, PacketFailureRecord] = {}
         #: messages of a program that have lost a packet, which never arrive
         self.lost_messages: set[int] = set()
         #: switches that lost packets have visited
@@ -291,6 +293,29 @@ class PacketFailures:
             source["offered"] = source["accepted"] = 0
             state.record["abandoned"] += unsent
             record.packets_unsent += unsent
+            self._abandoned_by[node] = record
+
+    def births_moved(self) -> None:
+        """Abandon what the sources of failed switches create until the repair by the new times, and nothing else."""
+        births = self.state["birth"].reshape(-1, self.settings.messages)
+        for node in np.flatnonzero(self._gone):
+            back = next((epoch.cycle for epoch in self.to_come if not epoch.switches[node]), NEVER)
+            self._abandon_to(int(node), int((births[node] < back).sum()))
+
+    def end(self, now: int) -> None:
+        """Cut the run in this cycle: nobody abandons what would have been created from now on."""
+        births = self.state["birth"].reshape(-1, self.settings.messages)
+        for node in np.flatnonzero(self._gone):
+            created = int((births[node] < now).sum())
+            self._abandon_to(int(node), min(created, int(self.state["source"]["message"][node])))
+
+    def _abandon_to(self, node: int, message: int) -> None:
+        """Let `message` be the first that the source of a failed switch does not abandon."""
+        source = self.state["source"][node]
+        more = (message - int(source["message"])) * self.settings.message_packets
+        source["message"] = message
+        self.state.record["abandoned"] += more
+        self._abandoned_by[node].packets_unsent += more
 
     def _free(self, link: int, now: int) -> None:
         """Let a link send from now on."""

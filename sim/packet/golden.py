@@ -54,6 +54,8 @@ class GoldenNetwork:
     """
 
     vcs = 3
+    #: escape channels in use
+    escape: tuple[int, ...] = (1, 2)
 
     def __init__(
         self,
@@ -122,9 +124,17 @@ class GoldenNetwork:
                     self.may_offer[node] = float("inf")
                 self.arrivals[arrival].append((node, 0, None, None))
 
+    def _slots(self, node: Place, port: int, vc: int) -> int:
+        return len(self.queues[node, port, vc].packets)
+
     def _used(self, node: Place, port: int) -> int:
         vcs = (0,) if self.set.congestion == "adaptive" else range(self.vcs)
-        return sum(len(self.queues[node, port, v].packets) for v in vcs)
+        return sum(self._slots(node, port, vc) for vc in vcs)
+
+    def _full(self, node: Place, port: int) -> bool:
+        """Whether the queues are full that count and that packets may enter."""
+        vcs = (0,) if self.set.congestion == "adaptive" else (0, *self.escape)
+        return all(self._slots(node, port, vc) == self.set.queue_packets for vc in vcs)
 
     def _ports(self, node: Place, goal: Place, via: Detour | None) -> list[int]:
         """Ports by which a packet may go on, in their order."""
@@ -136,8 +146,7 @@ class GoldenNetwork:
     def _profit(self, node: Place, t: Place, goal: Place, through: int, via: Detour | None = None) -> Fraction:
         used = [self._used(node, port) for port in self._ports(node, goal, via)]
         least = min(self._used(node, port) for port in self.grid.ports(node))
-        slots = self.set.queue_packets * (1 if self.set.congestion == "adaptive" else self.vcs)
-        if self.set.full_profit == "zero" and all(one == slots for one in used):
+        if self.set.full_profit == "zero" and all(self._full(node, port) for port in self._ports(node, goal, via)):
             return Fraction(0)
         hops, eta = self.grid.distance(node, t), Fraction(*self.set.eta)
         if self.set.idle_ratio == "one" and least == 0:

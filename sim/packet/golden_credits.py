@@ -60,8 +60,8 @@ class GoldenCreditNetwork(GoldenNetwork):
         assert far is not None
         return far
 
-    def _used(self, node: Place, port: int) -> int:
-        return sum(self.held[node, port, vc] for vc in ((0,) if self.set.congestion == "adaptive" else range(self.vcs)))
+    def _slots(self, node: Place, port: int, vc: int) -> int:
+        return self.held[node, port, vc]
 
     def _serve(self, node: Place) -> None:
         ports = 2 * len(self.grid.radices) + 1

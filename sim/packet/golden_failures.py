@@ -151,7 +151,7 @@ class GoldenFailures(GoldenNetwork):
         self.gone: frozenset[Place] = frozenset()
         self.gives_back: frozenset[Link] = frozenset()
         self.stopped: set[Place] = set()
-        self.escape: tuple[int, ...] = RINGS
+        self.escape = RINGS
         self.wanted: Change | None = None
         self.ready_at = self.empty_by = 0
         #: packets that were lost, in any way

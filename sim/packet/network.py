@@ -234,6 +234,8 @@ class PacketNetwork(RouterNetwork):
         later = self.births > self.cycle
         self.births[later] = self.cycle + np.ceil((self.births[later] - self.cycle) * stretch).astype(np.int64)
         self.load, self.period_cycles = load, self.period_cycles * stretch
+        if self.failures is not None:
+            self.failures.births_moved()
 
 
 @entry(

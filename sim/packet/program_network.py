@@ -9,6 +9,7 @@ from hopforge.model.config import Config
 from hopforge.model.config.workload import ProgramWorkload
 from hopforge.model.network.parts.program_arrays import MAX_CYCLES, ProgramError, ProgramSource, program_arrays
 from hopforge.model.workload.program import waiting_text
+from hopforge.sim.failures.epochs import unknown_cycles
 from hopforge.sim.failures.program_messages import lost_text, refuse_failing_ranks
 from hopforge.sim.packet import records as r
 from hopforge.sim.packet.events import NEVER
@@ -17,6 +18,7 @@ from hopforge.sim.packet.program_kernel import run, run_with_credits
 from hopforge.sim.packet.settings import packet_settings
 from hopforge.sim.packet.state import HostProgram
 from hopforge.sim.run.sources import program_source
+from hopforge.sim.traffic.forecast import message_flits, refuse_many_carried, refuse_many_offers
 from hopforge.sim.traffic.placed import PlacedProgram, place_program
 
 
@@ -38,6 +40,8 @@ class ProgramNetwork(RouterNetwork):
     ----------
     placed : PlacedProgram
         The program on its hosts.
+    message_packets : int
+        Packets of all messages that go through the network.
     ranks, messages : NumPy records
         ``RANK[rank]`` and ``MESSAGE[message]`` (`model.network.core.layouts`).
 
@@ -59,6 +63,12 @@ class ProgramNetwork(RouterNetwork):
         if self.failures is not None:
             refuse_failing_ranks(self.failures.epochs, self.placed)
         source = packet_source(config, self.placed)
+        self.message_packets = message_flits(source)  # a packet is a flit here
+        refuse_many_carried(self.message_packets, config.workload.max_flits)
+        if self.failures is not None and settings.queues == "sending":
+            hosts = len(np.unique(self.placed.host))
+            waits = unknown_cycles(self.failures.epochs)
+            refuse_many_offers(hosts * (waits // settings.host_send_cycles), config.workload.max_flits)
         program = HostProgram(program_arrays(source), self.placed.program.ranks, source.interleaved)
         self._begin(program)
         self.ranks = self.state["rank"][: self.placed.program.ranks]

@@ -118,7 +118,7 @@ def _measurement(network: ProgramNetwork, cpu: float) -> PacketProgramMeasuremen
     latency = message_latencies(network.messages, local) * ns
     makespan = int(network.ranks["finished"].max(initial=0))
     packets, longest = int(counters["delivered"]), int(counters["lifetime_max"])
-    each = packets or np.nan
+    each, chosen = packets or np.nan, int(counters["chosen"]) or np.nan
     lives = [percentile(network.histogram, share, longest) * ns for share in (0.5, 0.95, 0.99)]
     of_messages = [
         float(np.quantile(latency, share, method="inverted_cdf")) if len(latency) else np.nan
@@ -148,8 +148,8 @@ def _measurement(network: ProgramNetwork, cpu: float) -> PacketProgramMeasuremen
         lifetime_max_ns=longest * ns if packets else np.nan,
         hops=int(counters["hops_sum"]) / each + 1,
         waiting_share=float(network.ranks["waited"].mean() / max(makespan, 1)) if program.ranks else 0.0,
-        outflanked=int(counters["detours_outflank"]) / each,
-        wrapped=int(counters["detours_wraparound"]) / each,
+        outflanked=int(counters["detours_outflank"]) / chosen,
+        wrapped=int(counters["detours_wraparound"]) / chosen,
         refused=int(counters["refused"]) / each,
         link_load=float(busy.mean()) if len(busy) else 0.0,
         link_load_max=float(busy.max(initial=0.0)),

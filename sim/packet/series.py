@@ -70,6 +70,7 @@ def run_packet_series(network: PacketNetwork, progress: Callable[[int, int], Non
     failures = network.failures
     if failures is not None:
         failures.note()
+        failures.end(total)
         begins += [record.cycle * count // total for record in failures.records]
     used = np.flatnonzero(network.histogram)
     middle = bin_middles(used, r.BIN_CYCLES) * settings.cycle_ns

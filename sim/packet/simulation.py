@@ -39,7 +39,7 @@ class PacketMeasurement:
     hops : float
         Mean of routers visited, the first and the last included: one more than links passed.
     accepted : float
-        Packets that arrived, in units of load, until the last one arrived.
+        Packets that arrived, in units of load, over `cycles`.
     outflanked, wrapped : float
         Shares of the packets that took a detour through an outflank or a wraparound destination.
     refused : float
@@ -114,8 +114,9 @@ def run_packets(
     network.check_conservation()
     delivered = int(counters["delivered"])  # none, where failures took all
     each = delivered or math.nan
-    taken = int(counters["injected"]) or math.nan
-    finish = max(int(counters["finish"]) or network.cycle, 1)
+    chosen = int(counters["chosen"]) or math.nan
+    # the last arrival, or the last loss if that is later, or where the run was cut
+    cycles = max(int(counters["finish"]), network.cycle, 1)
     links = int((network.topology.peer_router >= 0).sum())
     unit = network.period_cycles * network.load / network.settings.message_packets
     longest = int(counters["lifetime_max"])
@@ -130,15 +131,15 @@ def run_packets(
         lifetime_p99_ns=p99,
         lifetime_max_ns=longest * cycle_ns if delivered else math.nan,
         hops=int(counters["hops_sum"]) / each + 1,
-        accepted=delivered / nodes / finish * unit,
-        outflanked=int(counters["detours_outflank"]) / taken,
-        wrapped=int(counters["detours_wraparound"]) / taken,
+        accepted=delivered / nodes / cycles * unit,
+        outflanked=int(counters["detours_outflank"]) / chosen,
+        wrapped=int(counters["detours_wraparound"]) / chosen,
         refused=int(counters["refused"]) / each,
-        link_load=int(counters["sent"]) * network.settings.send_cycles / finish / max(links, 1),
+        link_load=int(counters["sent"]) * network.settings.send_cycles / cycles / max(links, 1),
         packets=delivered,
         lost=int(counters["vanished"] + counters["abandoned"]),
         cycle_ns=cycle_ns,
-        cycles=max(network.cycle, finish),
+        cycles=cycles,
         cpu_seconds=run_seconds() - started,
     )
 

@@ -10,6 +10,8 @@ from hopforge.sim.packet.events import NEVER
 from hopforge.sim.packet.records import (
     ABR,
     ADAPTIVE,
+    ESCAPE,
+    ESCAPE_VIA,
     OFR,
     OUTFLANK,
     VC_STRIDE,
@@ -210,15 +212,26 @@ def _used(net: Net, link: int, counts: int) -> int:
 
 
 @inlined
-def _profit(net: Net, least: int, mask: int, distance: int, through: int) -> Any:
-    """π = u*/u + η·d/d̃ as a fraction (numerator, denominator)."""
+def _full(net: Net, link: int, counts: int) -> bool:
+    """Whether the queues of a link are full that count and that packets may enter by the present ways."""
+    q, slots = link * VC_STRIDE, net.queue_packets
+    full = int8s(counts)[q + ADAPTIVE] == slots
+    if net.adaptive_only:
+        return full
+    if net.around:
+        return full and int8s(counts)[q + net.escape_vc] == slots
+    return full and int8s(counts)[q + ESCAPE_VIA] == slots and int8s(counts)[q + ESCAPE] == slots
+
+
+@inlined
+def _profit(net: Net, least: int, mask: int, full: int, distance: int, through: int) -> Any:
+    """π = u*/u + η·d/d̃ as a fraction (numerator, denominator); `full`: ports without any room that count as such."""
     total, links = 0, 0
     for port in range(2 * net.dimensions):
         if (mask >> port) & 1:
             total += int64s(net.used)[port]
             links += 1
-    slots = net.queue_packets if net.adaptive_only else net.vcs * net.queue_packets
-    if net.full_is_worthless and total == links * slots:
+    if full and mask & ~full == 0:
         return 0, 1
     if total == 0 or (net.idle_counts_one and least == 0):
         return net.eta_parts * through + net.eta * distance, through
@@ -232,18 +245,20 @@ def choose(net: Net, node: int, counts: int) -> int:
     `counts` is the address of the used slots of all queues.
     """
     routes = routes_at(net, node)
-    least = NEVER
+    least, full = NEVER, 0
     for port in range(2 * net.dimensions):
         used = _used(net, link_of(net, node, port), counts)
         int64s(net.used)[port] = used
+        if net.full_is_worthless and _full(net, link_of(net, node, port), counts):
+            full |= 1 << port
         if (routes.links >> port) & 1:
             least = min(least, used)
     best = -1
     hops = int64(routes.hops)
-    up, down = _profit(net, least, routes.minimal, hops, hops)
+    up, down = _profit(net, least, routes.minimal, full, hops, hops)
     for k in range(routes.count):
         via = via_at(net, node, k)
-        over, under = _profit(net, least, via.links, hops, int64(via.hops))
+        over, under = _profit(net, least, via.links, full, hops, int64(via.hops))
         if over * down > up * under:
             best, up, down = k, over, under
     return best

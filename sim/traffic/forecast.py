@@ -8,6 +8,10 @@ from hopforge.sim.traffic.program_traffic import cut
 
 #: flits of messages in a second of processor time, measured on loaded networks of 64 and 72 hosts (2026)
 FLITS_PER_SECOND = 4_000_000
+#: packets of messages that packet routers carry in a second, measured on loaded tori of 16 and 64 nodes (2026)
+CARRIED_PACKETS_PER_SECOND = 500_000
+#: packets that are offered in vain in a second, measured with one host before a failed link (2026)
+OFFERS_PER_SECOND = 10_000_000
 #: packets that `hopforge hits` replays in a second of processor time, a rough figure of one small mesh (2026)
 PACKETS_PER_SECOND = 3_000_000
 #: the same with prefetch or refill, of meshes of 2, 16 and 64 hosts (2026)
@@ -36,6 +40,38 @@ def refuse_many_flits(flits: int, most: int) -> None:
         raise ProgramError(
             f"workload.max_flits: the messages have {flits:,} flits, more than {most:,}; the simulator would take "
             f"{about(flits)} (app.engine: flow, fewer bytes, larger traffic.flit_bytes, or a higher limit)"
+        )
+
+
+def refuse_many_carried(packets: int, most: int) -> None:
+    """Refuse a program whose messages have more packets for packet routers than `workload.max_flits`.
+
+    Raises
+    ------
+    ProgramError
+        They have; says how long that would take.
+    """
+    if packets > most:
+        raise ProgramError(
+            f"workload.max_flits: the messages have {packets:,} packets, more than {most:,}; the simulator would take "
+            f"{about(packets, CARRIED_PACKETS_PER_SECOND)} (app.engine: flow, fewer bytes, larger packet.packet_bytes, "
+            "or a higher limit)"
+        )
+
+
+def refuse_many_offers(offers: int, most: int) -> None:
+    """Refuse failures that hosts do not know of for so long that their offers in vain are more than the limit.
+
+    Raises
+    ------
+    ProgramError
+        They are; says how long that would take.
+    """
+    if offers > most:
+        raise ProgramError(
+            f"simulation.failures: hosts may offer packets {offers:,} times in vain until failures and repairs are "
+            f"known, more than workload.max_flits={most:,}; that would take {about(offers, OFFERS_PER_SECOND)} "
+            "(smaller detection_cycles and reprogram_cycles, packet.queues: receiving, or a higher limit)"
         )
 
 

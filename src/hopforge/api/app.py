@@ -15,7 +15,7 @@ from hopforge.sim.programs.jobs_run import job_lines
 from hopforge.sim.programs.loggops_run import LoggopsRun
 from hopforge.sim.run.model_runs import Progress as Advance
 from hopforge.sim.start.preparation import prepare
-from hopforge.sim.traffic.forecast import forecast
+from hopforge.sim.traffic.forecast import CARRIED_PACKETS_PER_SECOND, forecast
 
 __all__ = ["AppFound", "app"]
 
@@ -31,6 +31,8 @@ class AppFound:
 
     def forecast(self) -> str:
         """Say how long it will take, if that is more than a minute and known before."""
+        if (packets := getattr(self._setup, "packets", None)) is not None:
+            return forecast(packets.message_packets, "packets", CARRIED_PACKETS_PER_SECOND)
         run = getattr(self._setup, "simulation", None)
         return "" if run is None else forecast(run.message_flits)
 

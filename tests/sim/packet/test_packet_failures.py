@@ -182,7 +182,8 @@ def check_random(data: st.DataObject) -> Counter[str]:
     switching = data.draw(st.sampled_from(["saf", "vct"]))
     slots = data.draw(st.integers(2, 3))
     packet = f"messages: 5, queue_packets: {slots}, switching: {switching}"
-    extras = ["", ", feed_waits: true", ", inject_slots: 2", ", link_ns: 20, ties: both", ", wraparound: directions"]
+    extras = ["", ", feed_waits: true", ", inject_slots: 2", ", link_ns: 20, ties: both", ", wraparound: directions",
+              ", full_profit: zero"]  # fmt: skip
     extra = data.draw(st.sampled_from(extras)) + data.draw(st.sampled_from(["", ", queues: receiving"]))
     checked = config(radices, algorithm, data.draw(failing(radices)), packet + extra, kind, message_packets=4)
     try:
@@ -245,6 +246,59 @@ def test_a_switch_that_fails_takes_its_messages_along() -> None:
     assert _clock(checked, network.topology) == (128, 1.6)
     ready = [one.reprogrammed_cycle * 1.6 for one in (first, second)]
     assert _new_tables(result, 1.6) == [[0, -1, -1, ready[0]], [128 * 1.6, -1, -1, ready[1]]]
+
+
+@pytest.mark.parametrize("radices, algorithm, pattern, packet, seed", [
+    ((6, 3), "ofr", "uniform", "eta: 0.3, wraparound: directions", 3231),
+    ((4, 4), "ofr", "hotspot", "feed: 10, queues: receiving", 3261),
+])  # fmt: skip
+def test_before_its_failures_a_run_is_as_without(
+    radices: tuple[int, ...], algorithm: str, pattern: str, packet: str, seed: int
+) -> None:
+    # queues that are all full, without the fourth of failures
+    words = f"messages: 8, queue_packets: 2, full_profit: zero, {packet}"
+    logs, plain = [], []
+    for parts in ("", "{cycle: 1000000, links: [[0, 1]]}"):
+        checked = config(radices, algorithm, parts, words, pattern=pattern)
+        network = PacketNetwork(checked, 3.0, seed, log=True)
+        network.advance(100_000)
+        logs.append(network.log.tolist())
+        plain.append(config(radices, algorithm, parts, words.replace("zero", "formula"), pattern=pattern))
+    assert logs[0] == logs[1]
+    network = PacketNetwork(plain[0], 3.0, seed, log=True)
+    network.advance(100_000)
+    assert network.log.tolist() != logs[0]  # the rule decides something here
+
+
+@pytest.mark.parametrize("queues", ["sending", "receiving"])
+def test_detours_are_shares_of_the_packets_that_chose_a_way(queues: str) -> None:
+    failures = "{cycle: 3, switches: [2, 7], detection_cycles: 0, reprogram_cycles: 1}"
+    checked = config((4, 4), "ofr", failures, f"messages: 5, queue_packets: 3, queues: {queues}")
+    network = PacketNetwork(checked, 1.0, 1, log=True)
+    found = run_packets(network)
+    assert network.failures is not None
+    assert network.failures.table()["packets_unroutable"].sum() > 0  # most at their first router
+    chose = network.log[network.log["accepted"] >= 0]
+    shares = [float((chose["kind"] == kind).mean()) for kind in (1, 2)]
+    assert min(shares) > 0
+    assert [found.outflanked, found.wrapped] == pytest.approx(shares)
+
+
+@pytest.mark.parametrize("known", [5, 10**6])
+def test_links_are_busy_over_the_time_of_the_run(known: int) -> None:
+    # routers send what waits again and again, after the last arrival, too: until the last loss, or the end of the run
+    failures = f"{{cycle: 20, switches: [2], detection_cycles: {known}, reprogram_cycles: 1}}"
+    checked = config((5,), "abr", failures, "messages: 4, queue_packets: 2")
+    network = PacketNetwork(checked, 1.0, 1, log=True)
+    found = run_packets(network)
+    assert found.complete == (known == 5)
+    last = network.log["delivered"].max()
+    assert found.cycles == max(network.cycle, last)
+    assert found.complete or network.cycle > 2 * last
+    busy = network.channel_packets() * network.settings.send_cycles / found.cycles
+    assert 0 < busy.max() <= 1
+    assert found.link_load == pytest.approx(busy.mean())
+    assert found.accepted == pytest.approx(found.packets / 5 / found.cycles * network.period_cycles / 6)
 
 
 def test_a_run_in_which_nothing_arrives_says_so() -> None:

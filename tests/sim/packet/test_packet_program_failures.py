@@ -250,3 +250,26 @@ def test_a_switch_with_a_rank_cannot_fail(tmp_path: Path) -> None:
     checked = config(f"kind: trace, file: {path}", (5,), more=f"simulation: {{failures: [{parts}]}}")
     with pytest.raises(FailureError, match="switch 2 fails and takes host 2 of rank 2 along; hosts of ranks must work"):
         ProgramNetwork(checked, 1)
+
+
+def test_programs_that_take_practically_for_ever_are_refused(tmp_path: Path) -> None:
+    """More packets than `workload.max_flits`, or offers in vain: every 100 ns until a failure is known."""
+    path = write(tmp_path, [["send 1 0 5121"], ["recv 0 0 5121"], [], []])
+    for limit in (10, 11):
+        checked = config(f"kind: trace, file: {path}, max_flits: {limit}", (4,))
+        if limit == 11:
+            assert ProgramNetwork(checked, 1).message_packets == 11
+            continue
+        with pytest.raises(ProgramError, match=r"^workload.max_flits: the messages have 11 packets, more than 10;"):
+            ProgramNetwork(checked, 1)
+    # 4 hosts, 2 offers each in a packet's time on a link: 10 + 5, 6 more until the second is known, 10 at its repair
+    parts = "{cycle: 0, links: [[0, 1]], detection_cycles: 10, reprogram_cycles: 5}, "
+    parts += "{cycle: 11, links: [[2, 3]], detection_cycles: 10, reprogram_cycles: 0, repair_cycles: 100}"
+    for queues, limit, refused in (("sending", 247, True), ("sending", 248, False), ("receiving", 100, False)):
+        workload = f"kind: trace, file: {path}, max_flits: {limit}"
+        checked = failing_config(workload, (4, 3), parts, "abr", f"queues: {queues}")
+        if refused:
+            with pytest.raises(ProgramError, match=r"offer packets 248 times in vain .* than workload.max_flits=247;"):
+                ProgramNetwork(checked, 1)
+        else:
+            ProgramNetwork(checked, 1)

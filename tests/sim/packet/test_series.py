@@ -56,6 +56,33 @@ def test_a_higher_load_takes_longer_from_its_bin_on() -> None:
     )
 
 
+@pytest.mark.parametrize("process", ["periodic", "exponential"])
+@pytest.mark.parametrize("load, repair", [(0.8, 120), (0.1, 120), (0.8, None)])
+def test_failed_switches_abandon_what_they_create_until_the_repair_at_the_loads_of_that_time(
+    process: str, load: float, repair: int | None
+) -> None:
+    # a message each 60 packet times, and others from 180 on
+    text = (CONFIG % (process, load)).replace("messages: 16", "messages: 6").replace(", {bin: 12, load: 0.2}", "")
+    works = f", repair_cycles: {repair}" if repair else ""
+    failure = f"{{cycle: 150, switches: [5, 6], detection_cycles: 1, reprogram_cycles: 2{works}}}"
+    config = parse_config(text.replace("series_bins: 16", f"series_bins: 16, failures: [{failure}]"))
+    messages = series_network(config, 0.2, 1).settings.messages
+    network = PacketNetwork(config, 0.2, 1, messages=messages, log=True)
+    run_packet_series(network, nothing)
+    assert network.failures is not None
+    end = network.cycle
+    back = (150 + repair) * 128 if repair else end
+    accepted = network.log["accepted"].reshape(16, messages, 24)[[5, 6]]
+    births = network.births[[5, 6]]
+    created = births < back
+    assert not created.all()
+    assert sum(one.packets_unsent for one in network.failures.records) == (accepted[created] < 0).sum() > 0
+    assert (accepted[(births > 150 * 128) & created] < 0).all()
+    later = (births >= back) & (births < end - 40 * 128)
+    assert later.any() == (repair is not None)
+    assert (accepted[later][:, 0] >= 0).all()
+
+
 def test_the_end_is_of_the_last_load_alone() -> None:
     late = (CONFIG % ("periodic", 0.4)).replace("bin: 12, load: 0.2", "bin: 14, load: 0.1")
     found = run_packet_series(series_network(parse_config(late), 0.2, 1), nothing)
