@@ -3,10 +3,15 @@
 Nothing of the simulator is used but the log of what moved, so that losses follow from where flits were.
 """
 
+import random
 from collections import Counter
 from typing import Any
 
+import numpy as np
+
+from hopforge.model.config import Config, parse_config
 from hopforge.model.network.core.kinds import DRAINED, GRANTED, HEAD, RECEIVED, SENT
+from hopforge.model.topology.configured import network_topology
 from hopforge.sim.run.simulation import Simulation
 
 CYCLES, BIN = 1000, 50
@@ -48,6 +53,10 @@ class Replay:
     def flits_of(self, packet: int) -> int:
         """Length of a packet."""
         return self.length
+
+    def under_way(self) -> bool:
+        """Whether the network is not empty."""
+        return bool(self.flits)
 
     def router_of(self, source: int) -> int:
         """Router of a host."""
@@ -123,7 +132,7 @@ class Replay:
             self.note("stopped_cycle", now)
         live = (packet for packet in self.sent if packet not in self.gone and packet not in self.kept)
         begun = any(0 < self.sent[packet] < self.flits_of(packet) for packet in live)
-        if self.emptying and not self.flits and not begun:
+        if self.emptying and not self.under_way() and not begun:
             self.note("empty_cycle", now)
             if now >= self.ready:
                 self.emptying = False
@@ -184,3 +193,33 @@ class Replay:
         if kind == RECEIVED and gone[packet] == self.flits_of(packet):
             self.arrivals.append(now)
         return 0, int(kind == RECEIVED), int(kind == DRAINED)
+
+
+def destinations(config: Config) -> dict[int, int]:
+    """Destination of every packet of a host, from a run that is looked at in every cycle."""
+    run, found, seen = Simulation(config, config.simulation.load, 1, log_events=400_000), {}, 0
+    for _ in range(CYCLES):
+        run.advance(1)
+        pool, log = run.state["packet"], run.state["log"].reshape(-1, 6)
+        codes = (pool["src"].astype(np.int64) << 40) | pool["number"]
+        for now, kind, source, _, packet, flit in log[seen : int(run.state["log_length"])].tolist():
+            if kind == SENT and flit & HEAD and source < run.topology.hosts:
+                place = np.flatnonzero((codes == packet) & (pool["sent"] == now) & (pool["length"] > 0))
+                found[packet] = int(pool["dst"][place[0]])
+        seen = int(run.state["log_length"])
+    return found
+
+
+def drawn_failures(draw: random.Random, base: str, cycles: list[int]) -> list[dict[str, Any]]:
+    """Draw failures of links and switches of a network of 8 routers, and repairs, for section `simulation`."""
+    ends = network_topology(parse_config(base)).channels()
+    links = sorted({(int(a), int(b)) for a, b in zip(ends.src_router, ends.dst_router, strict=True) if a < b})
+    failures: list[dict[str, Any]] = []
+    for _ in range(draw.choice([1, 2, 3])):
+        failure: dict[str, Any] = {"cycle": draw.choice(cycles), "detection_cycles": draw.choice([0, 10, 60])}
+        failure |= {"reprogram_cycles": draw.choice([0, 1, 100])}
+        if draw.random() < 0.6:
+            failure["repair_cycles"] = sum(failure.values()) - failure["cycle"] + draw.choice([1, 30, 200])
+        one = draw.choice(["links", "switches"])
+        failures.append(failure | {one: [draw.randrange(8)] if one == "switches" else [list(draw.choice(links))]})
+    return failures

@@ -19,13 +19,12 @@ from hopforge.model.lookup.golden.build import SHALLOW_DEPTHS, golden_engine
 from hopforge.model.lookup.golden.ports import LookupInputs
 from hopforge.model.lookup.params import LookupParams
 from hopforge.model.network.core.kinds import DRAINED, GRANTED, HEAD, SENT, TAIL
-from hopforge.model.topology.configured import network_topology
 from hopforge.model.topology.failed import FailureError
 from hopforge.sim.run.lookup_routing import route_lookup
 from hopforge.sim.run.simulation import Simulation
 
 sys.path.insert(0, str(Path(__file__).parent))
-from flit_replay import CYCLES, Replay
+from flit_replay import CYCLES, Replay, destinations, drawn_failures
 
 #: each fails without one of the rules: what is given up in deep engines, in both levels, and who asks anew
 QUICK = (0, 13, 16, 54)
@@ -209,33 +208,9 @@ def drawn(seed: int) -> tuple[Config, list[dict[str, Any]]]:
         "route_computation: lookup}\n"
         f"lookup: {json.dumps(lookup)}\n"
     )
-    ends = network_topology(parse_config(base)).channels()
-    links = sorted({(int(a), int(b)) for a, b in zip(ends.src_router, ends.dst_router, strict=True) if a < b})
-    failures: list[dict[str, Any]] = []
-    for _ in range(draw.choice([1, 2, 3])):
-        failure = {"cycle": draw.choice([150, 200, 333, 500, 900]), "detection_cycles": draw.choice([0, 10, 60])}
-        failure |= {"reprogram_cycles": draw.choice([0, 1, 100])}
-        if draw.random() < 0.6:
-            failure["repair_cycles"] = sum(failure.values()) - failure["cycle"] + draw.choice([1, 30, 200])
-        one = draw.choice(["links", "switches"])
-        failures.append(failure | {one: [draw.randrange(8)] if one == "switches" else [list(draw.choice(links))]})
+    failures = drawn_failures(draw, base, [150, 200, 333, 500, 900])
     simulation = {"load": draw.choice([0.2, 0.6]), "failures": failures, "failure_series_cycles": 50}
     return parse_config(f"{base}simulation: {json.dumps(simulation)}\n"), failures
-
-
-def destinations(config: Config) -> dict[int, int]:
-    """Destination of every packet, from a run that is looked at in every cycle."""
-    run, found, seen = Simulation(config, config.simulation.load, 1, log_events=200_000), {}, 0
-    for _ in range(CYCLES):
-        run.advance(1)
-        pool, log = run.state["packet"], run.state["log"].reshape(-1, 6)
-        codes = (pool["src"].astype(np.int64) << 40) | pool["number"]
-        for now, kind, _, _, packet, flit in log[seen : int(run.state["log_length"])].tolist():
-            if kind == SENT and flit & HEAD:
-                place = np.flatnonzero((codes == packet) & (pool["sent"] == now) & (pool["length"] > 0))
-                found[packet] = int(pool["dst"][place[0]])
-        seen = int(run.state["log_length"])
-    return found
 
 
 @pytest.mark.parametrize(
