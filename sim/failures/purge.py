@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hopforge.model.network.core.kinds import ACTIVE, DRAIN, HOST_VC_BITS, HOST_VC_MASK, IDLE, PROGRAM, RC, VA
-from hopforge.model.network.core.lookup_state import NO_VC, NOTHING
 from hopforge.model.network.core.state import NetState
 from hopforge.model.network.parts.spraying import tell_lost
 from hopforge.sim.failures.acknowledges import lose_acknowledges, sent_by_service_hosts
@@ -161,7 +160,7 @@ def remove_packets(state: NetState, gone: Bools) -> int:
     out_of_buffer = gone[flit >> 2]
     target, on_link, _ = flying_flits(state)
     off_link = gone[on_link >> 2]
-    routing = np.unique(stopped[vcs["state"][stopped] == RC] // V)
+    routing = np.unique(stopped[_looked_up(state)[stopped]] // V)
     # credits first: whether an output VC is free depends on them
     _credit(state, credit_targets(state, number[out_of_buffer]))
     _credit(state, credit_targets(state, target[off_link]))
@@ -232,6 +231,15 @@ def _lose_message(state: NetState, packet: int) -> None:
         state.record["free_messages"] = free + 1
 
 
+def _looked_up(state: NetState) -> Bools:
+    """Return the input VCs in RC in this cycle: those whose answer has come are in VA, or drain, from it on."""
+    found = np.asarray(state["input_vc"]["state"] == RC)
+    slot = int(state["cycle"]) & int(state["wheel_mask"])
+    first = slot * int(state["event_capacity"])
+    found[state["ready_event"][first : first + int(state["ready_events"][slot])]] = False
+    return found
+
+
 def restart_engine(state: NetState, number: int) -> None:
     """Let the VCs in RC of the input ports of an engine ask it anew; what was under way in it is dropped."""
     assert state.lookup is not None
@@ -239,13 +247,8 @@ def restart_engine(state: NetState, number: int) -> None:
     V, engine = int(state["vcs"]), arrays["engine"]
     first = int(engine["first_vc"][number])
     ports = np.count_nonzero(arrays["engine_of"] == number)
-    routing = np.flatnonzero(state["input_vc"]["state"][first : first + ports * V] == RC)
-    for name in ("used", "issue", "secondary", "resolved", "done", "queued", "queue_head"):
-        engine[name][number] = 0
-    engine["c_kind"][number], engine["a0"][number], engine["a1"][number] = NOTHING, NO_VC, NO_VC
-    engine["in_c"][number] = engine["wake"][number] = -1
-    if state.lookup.second is not None:
-        state.lookup.second.empty_stages(number)
+    routing = np.flatnonzero(_looked_up(state)[first : first + ports * V])
+    state.lookup.give_up(number)
     engine["asking"][number] = sum(1 << int(v) for v in routing)
     ends = routing + first
     _filter_wheel(state, "ready_event", "ready_events", lambda events: ~np.isin(events, ends))

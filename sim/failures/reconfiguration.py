@@ -133,6 +133,11 @@ class Reconfiguration:
         """Flits lost so far by failures, without those of packets that were dropped as unroutable."""
         return sum(record.flits_lost for record in self.records)
 
+    @property
+    def lost_packets(self) -> int:
+        """Packets of a program lost so far by failures: under way, at hosts that failed, or for want of a host."""
+        return sum(one.packets_lost + one.packets_unsent + one.packets_without_host for one in self.records)
+
     def advance(self, cycles: int) -> int:
         """Simulate `cycles` cycles; returns the kernel's last code. A program that has ended, or stands, stops it."""
         state, network = self.state, self.network

@@ -206,9 +206,9 @@ class SchedulePacket(ScheduleHosts):
 
     def _lost(self, messages: NDArray[np.int64]) -> None:
         send = int(self._send[messages[0]])
-        dropped = int(self._run.state["packets_dropped"])
+        dropped = self._run.unroutable_packets
         raise GoalError(
             f"{self._schedule.where(send)}: {counted(len(messages), 'message')} did not arrive, of rank"
             f" {self._schedule.rank_of(send)} {self._schedule.words(send)} first;"
-            f" unroutable and dropped: {counted(dropped, 'packet')}"
+            f" unroutable and dropped: {counted(dropped, 'packet')}{lost_text(self._program, self._gone or set())}"
         )

@@ -238,8 +238,8 @@ def stuck_text(run: Simulation) -> str:
     program, state = run.placed.program, run.state
     waiting = np.flatnonzero(state["rank"]["finished"][: program.ranks] < 0)
     failing = None if run.reconfiguration is None else run.reconfiguration.network
-    dropped = int(state["packets_dropped"])
-    reason = f"; unroutable and dropped: {counted(dropped, 'packet')}" if dropped and failing is None else ""
+    dropped = run.unroutable_packets
+    reason = f"; unroutable and dropped: {counted(dropped, 'packet')}" if dropped else ""
     if failing is not None:
         reason += lost_text(program, failing.lost.numbers)
     return (

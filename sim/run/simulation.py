@@ -316,6 +316,12 @@ class Simulation:
 
         return Crew(self.state, self.threads.parts, self.threads.threads, self.built.run).run
 
+    @property
+    def unroutable_packets(self) -> int:
+        """Packets of a program that were dropped for want of an output, without those that failures cost."""
+        lost = 0 if self.reconfiguration is None else self.reconfiguration.lost_packets
+        return max(int(self.state["packets_dropped"]) - lost, 0)
+
     def check_conservation(self) -> None:
         """Every flit that was sent and has not arrived stands in a FIFO or on a link (our own mistake otherwise)."""
         counted, present = self.state.flits_in_flight, self.state.flits_present

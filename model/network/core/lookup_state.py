@@ -104,6 +104,14 @@ DEEP = np.dtype(
     align=True,
 )
 
+
+def empty_deep(engines: NDArray[Any]) -> None:
+    """Let nothing be under way in some records of `DEEP`."""
+    for name in DEEP.names or ():
+        engines[name] = NOTHING if name.endswith("_kind") else 0 if name.endswith("_of") else NO_VC
+    engines["a"] = ~np.uint32(0)
+
+
 #: stages of a second level (definitions/second-level.md): numbers of MSHRs, NO_VC: nothing
 SECOND = np.dtype(
     [
@@ -320,6 +328,17 @@ class LookupState:
             raise TypeError(f"array {name} must be contiguous {LOOKUP_ARRAYS[name]}, not {array.dtype}")
         self.arrays[name] = array
         self.record[name] = array.ctypes.data
+
+    def give_up(self, number: int) -> None:
+        """Drop all that is under way in an engine, in both levels; its pointers stay as they are."""
+        engine = self.arrays["engine"]
+        for name in ("used", "issue", "secondary", "resolved", "done", "queued", "queue_head"):
+            engine[name][number] = 0
+        engine["c_kind"][number], engine["a0"][number], engine["a1"][number] = NOTHING, NO_VC, NO_VC
+        engine["in_c"][number] = engine["wake"][number] = -1
+        empty_deep(self.arrays["deep"][number : number + 1])  # none of shallow engines
+        if self.second is not None:
+            self.second.empty_stages(number)
 
     def empty_stages(self, number: int | None = None) -> None:
         """Drop what is under way in the second level of an engine, by default of all; `self` is a second level."""

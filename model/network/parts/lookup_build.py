@@ -12,7 +12,16 @@ from hopforge.model.errors import UserError
 from hopforge.model.lookup.params import LookupParams
 from hopforge.model.lookup.reference_stack import ReferenceStacks
 from hopforge.model.network.core.kinds import AHEAD_ENGINES
-from hopforge.model.network.core.lookup_state import DEEP, ENGINE, LOOKUP_ARRAYS, MSHR, NO_VC, SECOND, LookupState
+from hopforge.model.network.core.lookup_state import (
+    DEEP,
+    ENGINE,
+    LOOKUP_ARRAYS,
+    MSHR,
+    NO_VC,
+    SECOND,
+    LookupState,
+    empty_deep,
+)
 from hopforge.model.network.core.state import NetState
 
 SHALLOW_DEPTHS = 4
@@ -248,10 +257,7 @@ def _second_level(params: LookupParams, engines: int, row: NDArray[np.int32]) ->
 def _deep_engines(count: int) -> NDArray[Any]:
     """Return what deep engines have besides: nothing is under way."""
     engines = np.zeros(count, DEEP)
-    for name in DEEP.names or ():
-        if not name.endswith(("_kind", "_of")):
-            engines[name] = NO_VC
-    engines["a"] = ~np.uint32(0)
+    empty_deep(engines)
     return engines
 
 

@@ -122,6 +122,25 @@ def test_the_last_packet_of_a_message_is_cut_in_its_host(tmp_path: Path) -> None
     assert cut
 
 
+@pytest.mark.parametrize("cycle", [20, 2000])
+def test_packets_without_a_row_are_told_beside_lost_messages(tmp_path: Path, cycle: int) -> None:
+    """TCAMs of two rows know the way to some ranks only; the link fails with a packet on it, or after all."""
+    ranks = [[f"isend {to} 0 40" for to in range(4) if to != rank] for rank in range(4)]
+    ranks = [[*lines, *(f"irecv {to} 0 -1" for to in range(4) if to != n), "waitall"] for n, lines in enumerate(ranks)]
+    failure = f"{{cycle: {cycle}, links: [[0, 3]], detection_cycles: 20, reprogram_cycles: 50}}"
+    config = traced(tmp_path, ranks, failure)
+    router = config.router.model_copy(update={"route_computation": "lookup"})
+    tcam = config.lookup.tcam.model_copy(update={"kind": "flops", "rows": 2})
+    lookup = config.lookup.model_copy(update={"reduction": False, "tcam": tcam})
+    run = Simulation(config.model_copy(update={"router": router, "lookup": lookup}), 0.1, 1)
+    with pytest.raises(ProgramError) as caught:
+        run_program(run)
+    assert run.state.lookup is not None
+    drained, text = int(run.state.lookup.counts["drops"].sum()), str(caught.value)
+    assert f"; unroutable and dropped: {drained} packets" in text and drained > 1
+    assert ("; failures lost 1 message: " in text) == (cycle == 20)
+
+
 @pytest.mark.parametrize("seed", range(4))
 def test_no_message_is_lost_in_silence(tmp_path: Path, seed: int) -> None:
     generator = np.random.default_rng(seed)

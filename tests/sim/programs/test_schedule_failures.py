@@ -101,6 +101,23 @@ def test_a_lost_message_of_a_schedule_is_named(tmp_path: Path, network: str) -> 
     assert text.endswith(f"; failures lost 1 message: rank 0 → rank {to} (2000 bytes)")
 
 
+@pytest.mark.parametrize("cycle", [21, 2000])
+def test_what_has_no_row_is_told_beside_lost_messages(tmp_path: Path, cycle: int) -> None:
+    """TCAMs of two rows know the way to some ranks only; packets that a failure cost are not unroutable."""
+    ranks = ["\n".join(f"send 40b to {to}\nrecv 40b from {to}" for to in range(4) if to != rank) for rank in range(4)]
+    network = RING.replace("buffer_flits: 16", "buffer_flits: 16, route_computation: lookup")
+    network += "lookup: {reduction: false, tcam: {kind: flops, rows: 2}}\n"
+    failure = f"{{cycle: {cycle}, links: [[0, 3]], detection_cycles: 20, reprogram_cycles: 50}}"
+    setup = prepare_app(goal(tmp_path, ranks, failing(failure, network)))
+    with pytest.raises(GoalError) as caught:
+        run_app(setup.config, setup=setup)
+    text, run = str(caught.value), setup.simulation
+    assert run is not None and run.state.lookup is not None
+    drained = int(run.state.lookup.counts["drops"].sum())
+    assert f"; unroutable and dropped: {drained} packets" in text and drained > 1
+    assert ("; failures lost 1 message: rank 3 → rank 0 (40 bytes)" in text) == (cycle == 21)
+
+
 def test_a_switch_with_a_rank_of_a_schedule_cannot_fail(tmp_path: Path) -> None:
     config = goal(tmp_path, ["send 40b to 1", "recv 40b from 0"], failing("{cycle: 2, switches: [1]}"))
     with pytest.raises(UserError, match="takes host 1 of rank 1 along; hosts of ranks must work"):
