@@ -9,6 +9,7 @@ from hopforge.model.kernel.histogram import HISTOGRAM_BINS
 from hopforge.model.kernel.rng import seed_streams
 from hopforge.model.network.core.kinds import HOST_VC_BITS, INPUT_FIRST, OUTPUT_FIRST, TABLE_LENGTH, UNIFORM_LENGTH
 from hopforge.model.network.core.layouts import HOST, INPUT_PORT, OUTPUT_PORT, OUTPUT_VC, input_vc_type
+from hopforge.model.network.core.loads_ahead import CHUNK
 from hopforge.model.network.core.net_record import ARRAYS
 from hopforge.model.network.core.sources import schedule_changed
 from hopforge.model.network.core.state import NetState
@@ -102,10 +103,10 @@ def empty_sizes(topology: Topology, router: RouterParameters, tables: Tables, wh
         "ready_event": wheel * capacity,
         "ready_events": wheel,
         # tails that leave, heads that agents have decided about (an agent serves a router or more, and its queue is
-        # full for at most one head of a port); the place behind the last one is written, too
-        "heads_next": (2 + router.input_speedup) * NP + R + 1,
-        "bodies": NP + 1,
-        "to_hosts": NP + 1,
+        # full for at most one head of a port), heads that come; the place behind the last one is written, too
+        "heads_next": (1 + router.input_speedup) * NP + R + CHUNK + 1,
+        "bodies": CHUNK + 1,
+        "to_hosts": capacity + 1,
         "granted": NI,
         "released": (1 + router.input_speedup) * NP + 1,  # the place behind the last one is written, too
         "spec_vc": speculative,

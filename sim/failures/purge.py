@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hopforge.model.network.core.kinds import ACTIVE, DRAIN, HOST_VC_BITS, HOST_VC_MASK, IDLE, PROGRAM, RC, VA
+from hopforge.model.network.core.loads_ahead import CHUNK
 from hopforge.model.network.core.state import NetState
 from hopforge.model.network.parts.spraying import tell_lost
 from hopforge.sim.failures.acknowledges import lose_acknowledges, sent_by_service_hosts
@@ -272,7 +273,7 @@ def refresh(state: NetState) -> None:
         state[name][:] = _words(mask.reshape(1, -1), len(state[name])).reshape(-1)
     refresh_heads(state)
     heads = np.flatnonzero((vcs["state"] == IDLE) & (vcs["flits"] > 0)).astype(np.int32)
-    most = len(heads) + R * P + 1  # with those that come in the next cycle
+    most = len(heads) + CHUNK + 1  # with those that come in the next cycle
     if most > len(state["heads_next"]):
         state.put("heads_next", np.zeros(most, np.int32))
     state["heads_next"][: len(heads)] = heads

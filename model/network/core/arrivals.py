@@ -16,6 +16,7 @@ from hopforge.model.network.core.events import accept, answer_ahead, end_routing
 from hopforge.model.network.core.kinds import ACTIVE, AHEAD_ENGINES, IDLE, RC
 from hopforge.model.network.core.loads_ahead import (
     AHEAD,
+    CHUNK,
     OUTPUT_VC_BYTES,
     SPARSE,
     load_arrival,
@@ -27,9 +28,6 @@ from hopforge.model.network.core.loads_ahead import (
 from hopforge.model.network.core.net_record import Net
 from hopforge.model.network.core.records import fifo_of, input_vc, output_vc, packet_at, vc_in_port
 from hopforge.model.network.core.switch_requests import want_switch
-
-#: flits that are accepted before the heads among them are routed: what they touch is still in the first cache
-CHUNK = 128
 
 
 @inner

@@ -15,6 +15,8 @@ from hopforge.model.network.core.records import fifo_of, input_vc
 SPARSE = 1000
 #: events ahead of time whose records are prefetched
 AHEAD = 12
+#: flits that are accepted before the heads among them are routed: what they touch is still in the first cache
+CHUNK = 128
 OUTPUT_VC_BYTES, PACKET_BYTES = OUTPUT_VC.itemsize, PACKET.itemsize
 HOST_BYTES, INPUT_PORT_BYTES, OUTPUT_PORT_BYTES = HOST.itemsize, INPUT_PORT.itemsize, OUTPUT_PORT.itemsize
 

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from hopforge.model.kernel.arena import gather
 from hopforge.model.network.core.kinds import DEADLOCK, DONE, GROW
+from hopforge.model.network.core.loads_ahead import CHUNK
 from hopforge.model.network.core.net_record import ARRAYS, NET
 from hopforge.model.network.core.state import NetState
 from hopforge.model.network.threads.alone import shared_part
@@ -241,7 +242,10 @@ def _part_arrays(state: NetState, ranges: Ranges, number: int, masks: list[Mask]
     wheel, ports = int(state["wheel_mask"]) + 1, routers * int(state["ports"])
     events = {f"{kind}_event": wheel * 2 * (ports + hosts) for kind in ("flit", "credit", "ready")}
     counts = {f"{kind}_events": wheel for kind in ("flit", "credit", "ready")}
-    others = {"heads_next": 3 * ports + routers + 1, "awake": hosts + 1, "bodies": ports + 1, "to_hosts": hosts + 1}
+    others = {
+        "heads_next": 2 * ports + routers + CHUNK + 1, "awake": hosts + 1, "bodies": CHUNK + 1,
+        "to_hosts": 2 * (ports + hosts) + 1,
+    }  # fmt: skip
     for mask in masks:
         first, end = mask.span(ranges, number)
         others[mask.name] = ((end + 63) >> 6) - (first >> 6)
