@@ -36,11 +36,7 @@ def refuse_many_flits(flits: int, most: int) -> None:
     ProgramError
         They have; says how long that would take.
     """
-    if flits > most:
-        raise ProgramError(
-            f"workload.max_flits: the messages have {flits:,} flits, more than {most:,}; the simulator would take "
-            f"{about(flits)} (app.engine: flow, fewer bytes, larger traffic.flit_bytes, or a higher limit)"
-        )
+    _refuse_many(flits, most, "flits", FLITS_PER_SECOND, "traffic.flit_bytes")
 
 
 def refuse_many_carried(packets: int, most: int) -> None:
@@ -51,11 +47,14 @@ def refuse_many_carried(packets: int, most: int) -> None:
     ProgramError
         They have; says how long that would take.
     """
-    if packets > most:
+    _refuse_many(packets, most, "packets", CARRIED_PACKETS_PER_SECOND, "packet.packet_bytes")
+
+
+def _refuse_many(count: int, most: int, unit: str, per_second: int, larger: str) -> None:
+    if count > most:
         raise ProgramError(
-            f"workload.max_flits: the messages have {packets:,} packets, more than {most:,}; the simulator would take "
-            f"{about(packets, CARRIED_PACKETS_PER_SECOND)} (app.engine: flow, fewer bytes, larger packet.packet_bytes, "
-            "or a higher limit)"
+            f"workload.max_flits: the messages have {count:,} {unit}, more than {most:,}; the simulator would take "
+            f"{about(count, per_second)} (app.engine: flow, fewer bytes, larger {larger}, or a higher limit)"
         )
 
 

@@ -8,6 +8,7 @@ from collections import Counter
 from typing import Any
 
 import numpy as np
+import pytest
 
 from hopforge.model.config import Config, parse_config
 from hopforge.model.network.core.kinds import DRAINED, GRANTED, HEAD, RECEIVED, SENT
@@ -223,3 +224,15 @@ def drawn_failures(draw: random.Random, base: str, cycles: list[int]) -> list[di
         one = draw.choice(["links", "switches"])
         failures.append(failure | {one: [draw.randrange(8)] if one == "switches" else [list(draw.choice(links))]})
     return failures
+
+
+def seeds(quick: tuple[int, ...], count: int) -> list[Any]:
+    """Return `quick`, and all others below `count` for a study."""
+    return [*quick, *(pytest.param(n, marks=pytest.mark.study) for n in sorted({*range(count)} - {*quick}))]
+
+
+def logged_run(config: Config, events: int) -> tuple[Simulation, list[list[int]]]:
+    """Run `CYCLES` of a configuration; the run at its end and its log."""
+    run = Simulation(config, config.simulation.load, 1, log_events=events)
+    run.advance(CYCLES)
+    return run, run.state["log"].reshape(-1, 6)[: int(run.state["log_length"])].tolist()

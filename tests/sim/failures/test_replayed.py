@@ -12,12 +12,11 @@ import pytest
 
 from hopforge.model.config import Config, parse_config
 from hopforge.model.topology.configured import network_topology
-from hopforge.model.topology.failed import FailureError
 from hopforge.sim.run.simulation import Simulation
 from hopforge.sim.run.time_series import run_series
 
 sys.path.insert(0, str(Path(__file__).parent))
-from flit_replay import BIN, CYCLES, Replay
+from flit_replay import BIN, CYCLES, Replay, logged_run, seeds
 
 #: in the last four a host has a packet of its own to send while it keeps others
 QUICK = (0, 1, 5, 9, 12, 30, 68, 98)
@@ -54,19 +53,13 @@ def drawn(seed: int) -> tuple[Config, list[dict[str, Any]]]:
     return parse_config(f"{base}simulation: {json.dumps(simulation)}\n"), failures
 
 
-@pytest.mark.parametrize(
-    "seed", [*QUICK, *(pytest.param(n, marks=pytest.mark.study) for n in sorted({*range(120)} - {*QUICK}))]
-)
+@pytest.mark.parametrize("seed", seeds(QUICK, 120))
 def test_a_run_with_failures_is_what_its_events_say(seed: int) -> None:
     config, failures = drawn(seed)
-    try:
-        run = Simulation(config, config.simulation.load, 1, log_events=200_000)
-    except FailureError:
-        pytest.skip("the network falls apart")
-    run.advance(CYCLES)
+    run, log = logged_run(config, 200_000)
     assert run.reconfiguration is not None
     replay = Replay(run, failures)
-    replay.run(run.state["log"].reshape(-1, 6)[: int(run.state["log_length"])].tolist())
+    replay.run(log)
     table = run.reconfiguration.table()
     wanted = pd.DataFrame(replay.records).reindex(columns=[*replay.records[0], *CYCLE_COLUMNS], fill_value=-1)
     wanted = wanted.loc[:, ~wanted.columns.duplicated()].fillna(-1)

@@ -16,11 +16,10 @@ import pytest
 from hopforge.model.config import Config, parse_config
 from hopforge.model.network.core.kinds import DRAINED, GRANTED, HEAD, RECEIVED, SENT, TAIL
 from hopforge.model.network.parts.trail_tables import trail_counts
-from hopforge.model.topology.failed import FailureError
 from hopforge.sim.run.simulation import Simulation
 
 sys.path.insert(0, str(Path(__file__).parent))
-from flit_replay import CYCLES, Replay, destinations, drawn_failures
+from flit_replay import CYCLES, Replay, destinations, drawn_failures, logged_run, seeds
 
 #: acknowledges are lost on links, in switches, in queues, and before failed ports; two hosts a router
 QUICK = (0, 1, 3, 5, 8, 13)
@@ -236,19 +235,13 @@ def drawn(seed: int) -> tuple[Config, list[dict[str, Any]]]:
     return parse_config(f"{base}simulation: {json.dumps(simulation)}\n"), failures
 
 
-@pytest.mark.parametrize(
-    "seed", [*QUICK, *(pytest.param(n, marks=pytest.mark.study) for n in sorted({*range(60)} - {*QUICK}))]
-)
+@pytest.mark.parametrize("seed", seeds(QUICK, 60))
 def test_acknowledges_are_what_the_events_say(seed: int) -> None:
     config, failures = drawn(seed)
-    try:
-        run = Simulation(config, config.simulation.load, 1, log_events=400_000)
-    except FailureError:
-        pytest.skip("the network falls apart")
-    run.advance(CYCLES)
+    run, log = logged_run(config, 400_000)
     assert run.reconfiguration is not None
     replay = AcknowledgeReplay(run, failures, destinations(config))
-    replay.run(run.state["log"].reshape(-1, 6)[: int(run.state["log_length"])].tolist())
+    replay.run(log)
     counts = trail_counts(run.state)
     assert {name: counts[name] for name in COUNTERS} == {name: replay.counts[name] for name in COUNTERS}
     assert counts["acks_made"] > 0 and int(run.state["acks_alive"]) == replay.alive

@@ -19,12 +19,11 @@ from hopforge.model.lookup.golden.build import SHALLOW_DEPTHS, golden_engine
 from hopforge.model.lookup.golden.ports import LookupInputs
 from hopforge.model.lookup.params import LookupParams
 from hopforge.model.network.core.kinds import DRAINED, GRANTED, HEAD, SENT, TAIL
-from hopforge.model.topology.failed import FailureError
 from hopforge.sim.run.lookup_routing import route_lookup
 from hopforge.sim.run.simulation import Simulation
 
 sys.path.insert(0, str(Path(__file__).parent))
-from flit_replay import CYCLES, Replay, destinations, drawn_failures
+from flit_replay import Replay, destinations, drawn_failures, logged_run, seeds
 
 #: each fails without one of the rules: what is given up in deep engines, in both levels, and who asks anew
 QUICK = (0, 13, 16, 54)
@@ -213,18 +212,12 @@ def drawn(seed: int) -> tuple[Config, list[dict[str, Any]]]:
     return parse_config(f"{base}simulation: {json.dumps(simulation)}\n"), failures
 
 
-@pytest.mark.parametrize(
-    "seed", [*QUICK, *(pytest.param(n, marks=pytest.mark.study) for n in sorted({*range(60)} - {*QUICK}))]
-)
+@pytest.mark.parametrize("seed", seeds(QUICK, 60))
 def test_lookups_are_what_the_events_say(seed: int) -> None:
     config, failures = drawn(seed)
-    try:
-        run = Simulation(config, config.simulation.load, 1, log_events=200_000)
-    except FailureError:
-        pytest.skip("the network falls apart")
-    run.advance(CYCLES)
+    run, log = logged_run(config, 200_000)
     replay = LookupReplay(run, failures, destinations(config))
-    replay.run(run.state["log"].reshape(-1, 6)[: int(run.state["log_length"])].tolist())
+    replay.run(log)
     lookup = run.state.lookup
     assert lookup is not None and lookup.counts["merges"].sum() > 0
     counts = {name: lookup.counts.get(name, np.zeros(0)) for name in COUNTERS}
